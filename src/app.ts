@@ -14,7 +14,7 @@ import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes
 import { parseQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
 import { addCorsHeaders, createCorsPolicy } from './http/server/cors.ts';
-import { addHealthRoutes, type HealthPorts } from './http/server/health.ts';
+import { addKeylessRoutes, type KeylessRoutePorts } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
 import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';
 import type { Log } from './log.ts';
@@ -41,11 +41,11 @@ export type AppPorts = {
    * console.
    */
   readonly publicRoutes?:
-    | { readonly routeGroup: RouteGroup; readonly rows: readonly PublicRoute[]; readonly cookie: SessionCookie }
+    | { readonly routeGroup: RouteGroup; readonly routes: readonly PublicRoute[]; readonly cookie: SessionCookie }
     | undefined;
   /** URLs that contain their own credential, such as calendar addresses. */
   readonly capabilityUrls?: readonly CapabilityUrl[];
-  readonly health: Omit<HealthPorts, 'baseUrl'>;
+  readonly healthPorts: Omit<KeylessRoutePorts, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
@@ -60,7 +60,7 @@ export type AppPorts = {
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Called for each request that is rejected for lack of authentication or permission. */
-  readonly onDenied: (denied: DeniedRequest) => void;
+  readonly onDenied: (deniedRequest: DeniedRequest) => void;
   /** Replaces the default timeouts in tests. */
   readonly timeouts?: Timeouts;
 };
@@ -85,7 +85,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     onRequestTimeout: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
   const { connections, requestSlots, bodyReader } = httpLimits;
-  let requestNumber = 0;
+  let lastRequestNumber = 0;
   const bootId = Buffer.from(ports.random.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
@@ -106,18 +106,18 @@ export async function createApp(ports: AppPorts): Promise<App> {
     },
     routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
     genReqId() {
-      requestNumber += 1;
-      return `${bootId}-${requestNumber}`;
+      lastRequestNumber += 1;
+      return `${bootId}-${lastRequestNumber}`;
     },
     clientErrorHandler: (error, socket) => {
       const logFailure = (err: unknown) => log.error({ event: 'request.failed', err });
-      const respond = () =>
+      const sendRejection = () =>
         void respondToMalformed(error, socket, {
           routeGroups: ports.routeGroups,
           baseUrl: baseUrl(),
-          failed: logFailure,
+          reportError: logFailure,
         });
-      connections.afterResponses(socket, respond);
+      connections.respondAfterPending(socket, sendRejection);
     },
     frameworkErrors: (error, request, reply) => {
       void errorHandler.rejectUnrouted(error, request, reply);
@@ -125,7 +125,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   const errorHandler = new ErrorHandler({
     ...ports,
-    onDelay: (reply) => requestSlots.leave(reply),
+    onDelay: (reply) => requestSlots.releaseSlot(reply),
     pauseConnection: (response) => connections.pauseConnection(response),
   });
   app.decorateRequest('caller', undefined);
@@ -141,33 +141,39 @@ export async function createApp(ports: AppPorts): Promise<App> {
     reply.header('x-request-id', request.id);
     const { url = '' } = request.raw;
     if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
-    // Requests outside of the route groups take a slot here. Route groups first authenticate the caller, then take a
-    // slot.
+    // Limit concurrent requests outside of the route groups here. A route group limits its requests after it has
+    // authenticated the caller.
     if (!isProbe(url) && !ports.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
-      requestSlots.beginVisit(request, reply);
+      requestSlots.acquireVisitorSlot(request, reply);
     done();
   });
-  // From here on the request only waits for its client: release its slot.
+  // From here on, the request only waits for its client and no longer counts as a concurrent request.
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    requestSlots.leave(reply);
+    requestSlots.releaseSlot(reply);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? '(none)';
-    ports.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime / 1_000);
+    const routePattern = request.routeOptions.url ?? '(none)';
+    ports.metrics.observeRequest(request.method, routePattern, reply.statusCode, reply.elapsedTime / 1_000);
     if (request.shedReason !== undefined) httpLimits.loadShedding.countShed(request.shedReason);
-    else log.info(logFieldsOf(request, reply, route));
+    else log.info(logFieldsOf(request, reply, routePattern));
     done();
   });
 
   addCorsHeaders(app, corsPolicy);
-  addHealthRoutes(app, { ...ports.health, baseUrl });
+  addKeylessRoutes(app, { ...ports.healthPorts, baseUrl });
   const feedWaiters = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
   const logRequestFailure = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
-  for (const group of ports.routeGroups)
-    mountRouteGroup(app, group, { ...ports, feedWaiters, bodyReader, requestSlots, reportError: logRequestFailure });
+  for (const routeGroup of ports.routeGroups)
+    mountRouteGroup(app, routeGroup, {
+      ...ports,
+      feedWaiters,
+      bodyReader,
+      requestSlots,
+      reportError: logRequestFailure,
+    });
   if (ports.publicRoutes !== undefined)
-    mountPublicRoutes(app, ports.publicRoutes.rows, ports.publicRoutes.routeGroup, {
+    mountPublicRoutes(app, ports.publicRoutes.routes, ports.publicRoutes.routeGroup, {
       ...ports,
       ...ports.publicRoutes,
       bodyReader,
@@ -187,22 +193,22 @@ export async function createApp(ports: AppPorts): Promise<App> {
   };
 }
 
-function logFieldsOf(request: FastifyRequest, reply: FastifyReply, route: string): Record<string, unknown> {
+function logFieldsOf(request: FastifyRequest, reply: FastifyReply, routePattern: string): Record<string, unknown> {
   return {
     event: 'request',
     request_id: request.id,
     method: request.method,
-    route,
+    route: routePattern,
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     from: request.ip,
     ...(request.problemCode === undefined ? {} : { problem: request.problemCode }),
-    ...(request.caller === undefined ? {} : callerLogFields(request.caller)),
+    ...(request.caller === undefined ? {} : callerLogFieldsOf(request.caller)),
   };
 }
 
 /** Returns the log fields that identify a caller. */
-function callerLogFields({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
+function callerLogFieldsOf({ accountId, userId, keyId, sessionId }: Caller): Record<string, number> {
   const credentialField = keyId === 0 ? { session_id: sessionId } : { key_id: keyId };
   return { account_id: accountId, user_id: userId, ...credentialField };
 }

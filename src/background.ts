@@ -15,9 +15,9 @@ import { deleteExpiredSessions } from './resources/sessions/sessions.ts';
 import type { Random } from './secrets.ts';
 import type { Store } from './store/store.ts';
 
-/** How long a shutdown waits for mails that are being sent. */
+/** Maximum time for which a shutdown waits for mails that are being sent. */
 const MAIL_STOP_TIMEOUT_MS = 1_000;
-/** How long a shutdown waits for attempts in flight, after the mails. */
+/** Maximum time for which a shutdown waits for attempts in flight, after the mails. */
 const ATTEMPT_STOP_TIMEOUT_MS = 8_000;
 
 export type BackgroundPorts = {
@@ -28,19 +28,19 @@ export type BackgroundPorts = {
   readonly log: Log;
   readonly attempt: SendAttempt;
   readonly hookAlerts: EnqueueHookAlerts;
-  readonly metrics: () => Metrics;
+  readonly getMetrics: () => Metrics;
   readonly baseUrl: () => string;
 };
 
 /** The background work of a node: deliveries, mails and retention. */
 export type BackgroundWork = {
   /** Number of attempts in flight. */
-  readonly inFlight: () => number;
+  readonly countInFlightAttempts: () => number;
   /** Number of hook queues that this node leases. */
-  readonly leasedQueueCount: () => number;
+  readonly countLeasedQueues: () => number;
   /** Starts the dispatcher, which resumes pending deliveries (C20). */
   start(): Promise<void>;
-  /** Starts the mailer and the hourly retention. Called last, when the start of the service can no longer fail. */
+  /** Starts the mailer and the hourly retention job. Called last, when the start of the service can no longer fail. */
   startMailAndRetention(): void;
   /**
    * Stops all background work.
@@ -51,25 +51,25 @@ export type BackgroundWork = {
 };
 
 export async function createBackgroundWork(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
-  const { store, realClock, clock, log, baseUrl, metrics } = ports;
+  const { store, realClock, clock, log, baseUrl, getMetrics } = ports;
   const { role } = config;
   // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
   const leases =
     store.clusterSession === undefined
       ? createSingleNodeLeases(backgroundStore)
-      : new ClusterNode({ store: backgroundStore, sessions: store.clusterSession, realClock, log, role });
+      : new ClusterNode({ store: backgroundStore, clusterSession: store.clusterSession, realClock, log, role });
   const dispatcher = new Dispatcher({
     ...ports,
     store: backgroundStore,
-    claims: leases,
+    leaseManager: leases,
     retryDelaysMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
     maxAttemptsPerHost: config.maxAttemptsPerHost,
-    onAttempt({ outcome, result, ms, lateMs }) {
-      metrics().attempts.observe({ outcome }, ms / 1_000);
-      metrics().deliveries.inc({ result });
-      metrics().lateness.observe(lateMs / 1_000);
+    onAttemptFinished({ outcome, result, durationMs, lateMs }) {
+      getMetrics().attempts.observe({ outcome }, durationMs / 1_000);
+      getMetrics().deliveries.inc({ result });
+      getMetrics().lateness.observe(lateMs / 1_000);
     },
   });
   const mailer = await createMailer(config, {
@@ -78,14 +78,14 @@ export async function createBackgroundWork(config: Config, ports: BackgroundPort
     clock,
     log,
     baseUrl,
-    retentionMs: RETENTION_MS.endedHooks,
-    onMail: (result) => metrics().mails.inc({ result }),
+    endedHookRetentionMs: RETENTION_MS.endedHooks,
+    onMailDecided: (result) => getMetrics().mails.inc({ result }),
   });
   let retentionJob: ReturnType<typeof startRetention> | undefined;
   const isApiOnly = role === 'api';
   return {
-    inFlight: () => dispatcher.inFlightCount,
-    leasedQueueCount: () => dispatcher.leasedQueueCount,
+    countInFlightAttempts: () => dispatcher.inFlightCount,
+    countLeasedQueues: () => dispatcher.leasedQueueCount,
     // An API-only node joins the cluster, but delivers nothing.
     start: () => (isApiOnly ? leases.joinAsApiOnly() : dispatcher.start()),
     startMailAndRetention() {
@@ -111,10 +111,10 @@ export async function createBackgroundWork(config: Config, ports: BackgroundPort
 /** Creates the mailer. Returns undefined without a mail server and on an API-only node. */
 async function createMailer(
   { smtpUrl, mailFrom, role }: Config,
-  ports: Omit<MailerPorts, 'post'>,
+  ports: Omit<MailerPorts, 'mailTransport'>,
 ): Promise<Mailer | undefined> {
   if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
   // Loaded lazily, so that a start without mail does not load nodemailer.
   const { createMailTransport } = await import('./mail/smtp.ts');
-  return new Mailer({ ...ports, post: createMailTransport(smtpUrl, mailFrom) });
+  return new Mailer({ ...ports, mailTransport: createMailTransport(smtpUrl, mailFrom) });
 }

@@ -21,7 +21,7 @@ export function parseRate(text: string): RequestRate | undefined {
 
 const UTC_TIME_PATTERN = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;
 
-/** Maximum lifetime: a century. A longer one is a mistake, and its end could be after the year 9999. */
+/** Maximum lifetime: a century. A longer lifetime is a mistake, and its end could be after the year 9999. */
 const MAX_LIFETIME_MS = 36_500 * UNITS_MS.d;
 
 /** When something expires: milliseconds from now, a timestamp (milliseconds since the epoch), or null for never. */
@@ -36,14 +36,14 @@ export function parseExpiry(value: unknown): Expiry | undefined {
   if (typeof value !== 'string') return undefined;
   const afterMs = parseDuration(value);
   if (afterMs !== undefined) return afterMs <= MAX_LIFETIME_MS ? { afterMs } : undefined;
-  const at = UTC_TIME_PATTERN.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
+  const expiresAt = UTC_TIME_PATTERN.test(value) ? Date.parse(`${value.replace(' ', 'T')}Z`) : Number.NaN;
   // `Date.parse` turns 30 February into 2 March. So a valid time must format to the same text again (C9).
-  const isValid = !Number.isNaN(at) && new Date(at).toISOString().startsWith(value.replace(' ', 'T'));
-  return isValid ? { at } : undefined;
+  const isValidTime = !Number.isNaN(expiresAt) && new Date(expiresAt).toISOString().startsWith(value.replace(' ', 'T'));
+  return isValidTime ? { at: expiresAt } : undefined;
 }
 
 /** Returns the time of an expiry, milliseconds since the epoch; null for never. */
-export function expiryTimestamp(expiry: Expiry, now: number): number | null {
+export function computeExpiryTimestamp(expiry: Expiry, now: number): number | null {
   if (expiry === null) return null;
   return 'at' in expiry ? expiry.at : now + expiry.afterMs;
 }

@@ -32,10 +32,10 @@ export class LogWriter {
   #bufferedLength = 0;
   #cancelFlush: (() => void) | undefined;
 
-  constructor(write: WriteBytes, clock: Clock, format: FormatLine = printableJson) {
-    this.#writeBytes = write;
+  constructor(writeBytes: WriteBytes, clock: Clock, formatLine: FormatLine = printableJson) {
+    this.#writeBytes = writeBytes;
     this.#clock = clock;
-    this.#formatLine = format;
+    this.#formatLine = formatLine;
   }
 
   /** Buffers one log line: JSON that ends with a line end. */
@@ -54,28 +54,28 @@ export class LogWriter {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
     if (this.#bufferedLength === 0) return;
-    const lines = Buffer.from(this.#bufferedLines.join(''));
+    const bufferedBytes = Buffer.from(this.#bufferedLines.join(''));
     this.#bufferedLines = [];
     this.#unwrittenBytes = this.#writeAvailable(
-      this.#unwrittenBytes.length === 0 ? lines : Buffer.concat([this.#unwrittenBytes, lines]),
+      this.#unwrittenBytes.length === 0 ? bufferedBytes : Buffer.concat([this.#unwrittenBytes, bufferedBytes]),
     );
     this.#bufferedLength = this.#unwrittenBytes.length;
     if (this.#bufferedLength > 0) this.#cancelFlush = this.#clock.after(RETRY_DELAY_MS, () => this.flushSync());
   }
 
   /**
-   * Writes as many bytes as the reader accepts, and returns the rest for a retry. Any error except a full buffer drops
-   * the rest.
+   * Writes as many bytes as the reader accepts, and returns the remaining bytes for a retry. After any error except a
+   * full buffer, the remaining bytes are dropped.
    */
   #writeAvailable(bytes: Uint8Array): Uint8Array {
-    let writtenBytes = 0;
+    let writtenByteCount = 0;
     try {
-      while (writtenBytes < bytes.length) writtenBytes += this.#writeBytes(bytes.subarray(writtenBytes));
+      while (writtenByteCount < bytes.length) writtenByteCount += this.#writeBytes(bytes.subarray(writtenByteCount));
     } catch (error) {
       const isBufferFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
       if (!isBufferFull) return new Uint8Array();
     }
-    return bytes.subarray(writtenBytes);
+    return bytes.subarray(writtenByteCount);
   }
 }
 
@@ -109,14 +109,14 @@ export function formatTerminalLine(json: string, hasColors: boolean): string {
     hasColors && color !== undefined ? styleText(color, text, { validateStream: false }) : text;
   const { name, color } = LOG_LEVELS[level] ?? { name: String(level) };
   const localTime = new Date(time);
-  const clockTime = `${localTime.toTimeString().slice(0, 8)}.${String(localTime.getMilliseconds()).padStart(3, '0')}`;
+  const timeText = `${localTime.toTimeString().slice(0, 8)}.${String(localTime.getMilliseconds()).padStart(3, '0')}`;
   const fieldTexts = Object.entries(fields).map(
     ([field, value]) => `${colorize(`${field}=`, 'dim')}${formatFieldValue(value)}`,
   );
   const messageWords = [event, msg, err?.message]
     .filter((word) => word !== undefined)
     .map((word) => printable(String(word)));
-  const line = [colorize(clockTime, 'dim'), colorize(name.padEnd(5), color), ...messageWords, ...fieldTexts].join(' ');
+  const line = [colorize(timeText, 'dim'), colorize(name.padEnd(5), color), ...messageWords, ...fieldTexts].join(' ');
   // Skip the first line of the stack, which repeats the message.
   const stackLines = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
   return [line, ...stackLines.map((stackLine) => colorize(`  ${printable(stackLine)}`, 'dim'))].join('\n');
@@ -139,8 +139,8 @@ export function openStandardErrorLog(): LogWriter {
   if (standardErrorWriter === undefined) {
     const { stderr } = process;
     const hasColors = stderr.isTTY && stderr.getColorDepth() > MAX_MONOCHROME_DEPTH_BITS;
-    const format = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : printableJson;
-    const writer = new LogWriter((bytes) => writeSync(2, bytes), systemClock, format);
+    const formatLine = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : printableJson;
+    const writer = new LogWriter((bytes) => writeSync(2, bytes), systemClock, formatLine);
     process.on('exit', () => writer.flushSync());
     standardErrorWriter = writer;
   }

@@ -9,5 +9,5 @@ if (isService) {
   limitYoungGeneration();
 }
 
-const { run } = await import('./cli/commands.ts');
-await run(process.argv);
+const { runCommandLine } = await import('./cli/commands.ts');
+await runCommandLine(process.argv);

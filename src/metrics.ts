@@ -12,9 +12,9 @@ export function createMetrics(ports: {
   store: Store;
   clock: Clock;
   /** Returns the number of attempts in flight. */
-  inFlight: () => number;
+  countInFlightAttempts: () => number;
   /** Returns the number of hook queues that this node leases. */
-  leasedQueueCount: () => number;
+  countLeasedQueues: () => number;
   /** Whether hook alerts are sent by mail. */
   isMailConfigured: boolean;
 }) {
@@ -43,7 +43,7 @@ export function createMetrics(ports: {
     buckets: DURATION_BUCKETS_S,
     registers,
   });
-  const deliveries = new Counter({
+  const deliveryCounter = new Counter({
     name: 'carillon_deliveries_total',
     help: 'Attempts, by the result for their delivery.',
     labelNames: ['result'],
@@ -55,31 +55,31 @@ export function createMetrics(ports: {
     buckets: [...DURATION_BUCKETS_S, 60, 600],
     registers,
   });
-  const hooksEnded = new Counter({
+  const endedHookCounter = new Counter({
     name: 'carillon_hooks_ended_total',
     help: 'Hooks that ended, by reason.',
     labelNames: ['reason'],
     registers,
   });
-  const mails = new Counter({
+  const mailCounter = new Counter({
     name: 'carillon_mails_total',
     help: 'Mails to owners of hooks, by result: sent, retry or given_up.',
     labelNames: ['result'],
     registers,
   });
-  const shedRequests = new Counter({
+  const shedRequestCounter = new Counter({
     name: 'carillon_requests_shed_total',
     help: 'Requests rejected with 503 before they were processed, by exceeded limit: requests, visitors, request_bytes or response_bytes.',
     labelNames: ['reason'],
     registers,
   });
-  const closedConnections = new Counter({
+  const closedConnectionCounter = new Counter({
     name: 'carillon_connections_closed_total',
     help: 'Connections closed by the service, by exceeded limit: head_timeout, body_timeout, drop_timeout, unread, pipelined or too_many.',
     labelNames: ['reason'],
     registers,
   });
-  const rateLimitedRequests = new Counter({
+  const rateLimitedCounter = new Counter({
     name: 'carillon_requests_rate_limited_total',
     help: 'Calls rejected by a rate limit, by limit.',
     labelNames: ['limit'],
@@ -97,17 +97,17 @@ export function createMetrics(ports: {
     buckets: DURATION_BUCKETS_S,
     registers,
   });
-  const commitEvents = new Counter({
+  const commitEventCounter = new Counter({
     name: 'carillon_commit_events_total',
     help: 'Commits that this node was notified of, by origin: this process or another node.',
     labelNames: ['from'],
     registers,
   });
   store.onCommitted((events) => {
-    commitEvents.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
+    commitEventCounter.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
     // Each node counts only the hooks that it ended itself, so that the sum over all nodes is right.
     if (events.origin !== 'here') return;
-    for (const reason of events.endedHooks.values()) hooksEnded.inc({ reason });
+    for (const reason of events.endedHooks.values()) endedHookCounter.inc({ reason });
   });
   store.onGroupCommit((writeCount, seconds) => {
     commitGroupSizes.observe(writeCount);
@@ -177,7 +177,7 @@ export function createMetrics(ports: {
     help: 'Attempts in flight.',
     registers,
     collect() {
-      this.set(ports.inFlight());
+      this.set(ports.countInFlightAttempts());
     },
   });
   new Gauge({
@@ -185,7 +185,7 @@ export function createMetrics(ports: {
     help: 'Hook queues that this node leases.',
     registers,
     collect() {
-      this.set(ports.leasedQueueCount());
+      this.set(ports.countLeasedQueues());
     },
   });
   new Gauge({
@@ -205,11 +205,11 @@ export function createMetrics(ports: {
     registry,
     observeRequest,
     attempts: attemptDurations,
-    deliveries,
+    deliveries: deliveryCounter,
     lateness: deliveryLateness,
-    mails,
-    shed: shedRequests,
-    closed: closedConnections,
-    limited: rateLimitedRequests,
+    mails: mailCounter,
+    shed: shedRequestCounter,
+    closed: closedConnectionCounter,
+    limited: rateLimitedCounter,
   };
 }

@@ -35,14 +35,14 @@ export type Caller = {
  */
 export type Actor = { readonly userId: number; readonly keyId: number; readonly source: string };
 
-const actorWithoutRequest = (source: string): Actor => ({ userId: 0, keyId: 0, source });
+const createActorWithoutRequest = (source: string): Actor => ({ userId: 0, keyId: 0, source });
 
 /** The actor of the dispatcher's own actions, such as ending a failing hook. */
-export const DISPATCHER_ACTOR = actorWithoutRequest('engine');
+export const DISPATCHER_ACTOR = createActorWithoutRequest('engine');
 /** The actor of commands on the database. */
-export const COMMAND_LINE_ACTOR = actorWithoutRequest('command line');
+export const COMMAND_LINE_ACTOR = createActorWithoutRequest('command line');
 /** The actor that creates the first account, when a service starts with an empty database. */
-export const FIRST_START_ACTOR = actorWithoutRequest('first start');
+export const FIRST_START_ACTOR = createActorWithoutRequest('first start');
 
 export function isPermission(text: string): text is Permission {
   return (permissions as readonly string[]).includes(text);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashLimits, hashToken, newToken, PassphraseHasher, SCRYPT_COST, systemRandom } from './secrets.ts';
+import { computeHashLimits, hashToken, newToken, PassphraseHasher, SCRYPT_COST, systemRandom } from './secrets.ts';
 
 /** A very low cost, so that the tests are fast. */
 const CHEAP = { logN: 4, r: 8, p: 1 };
@@ -38,13 +38,13 @@ test('a new passphrase is hashed with 32 MiB, three times', async () => {
 
 test('hashing leaves one core and two of the four libuv threads free', () => {
   assert.deepEqual(
-    [1, 2, 3, 16].map((cores) => hashLimits(cores).maxActive),
+    [1, 2, 3, 16].map((cores) => computeHashLimits(cores).maxActive),
     [1, 1, 2, 2],
   );
 });
 
 test('one network has a quarter of the queue of 32, and networks are served round-robin', async () => {
-  const two = new PassphraseHasher(systemRandom, CHEAP, hashLimits(2));
+  const two = new PassphraseHasher(systemRandom, CHEAP, computeHashLimits(2));
   const done: string[] = [];
   const from = (network: string, count: number) =>
     Array.from({ length: count }, () => two.hash(PASSPHRASE, network).then(() => done.push(network)));

@@ -73,8 +73,8 @@ const MAX_CONCURRENT_HASHES = 2;
  * Returns limits for concurrent hashing that leave one core free. One network gets at most half of the permits and a
  * quarter of the queue, so that a flood of sign-ins from one network does not block other networks.
  */
-export function hashLimits(cores: number): FairSemaphoreLimits {
-  const maxActive = Math.min(Math.max(cores - 1, 1), MAX_CONCURRENT_HASHES);
+export function computeHashLimits(coreCount: number): FairSemaphoreLimits {
+  const maxActive = Math.min(Math.max(coreCount - 1, 1), MAX_CONCURRENT_HASHES);
   return { maxActive, maxActivePerGroup: Math.ceil(maxActive / 2), maxWaiting: 32, maxWaitingPerGroup: 8 };
 }
 
@@ -84,7 +84,7 @@ const STORED_HASH_PATTERN = /^scrypt:(\d{1,2}):(\d{1,2}):(\d{1,2}):([\w-]+):([\w
 
 type StoredHash = { readonly cost: ScryptCost; readonly salt: Uint8Array; readonly hash: Uint8Array };
 
-/** Hashes passphrases with scrypt, so that stolen hashes are expensive to crack. */
+/** Hashes passphrases (the passwords of users) with scrypt, so that stolen hashes are expensive to crack. */
 export class PassphraseHasher {
   readonly #random: Random;
   readonly #cost: ScryptCost;
@@ -92,10 +92,10 @@ export class PassphraseHasher {
   readonly #dummyHash: StoredHash;
   readonly #semaphore: FairSemaphore<string>;
 
-  constructor(random: Random, cost: ScryptCost, limits = hashLimits(availableParallelism())) {
+  constructor(random: Random, cost: ScryptCost, semaphoreLimits = computeHashLimits(availableParallelism())) {
     this.#random = random;
     this.#cost = cost;
-    this.#semaphore = new FairSemaphore(limits);
+    this.#semaphore = new FairSemaphore(semaphoreLimits);
     this.#dummyHash = { cost, salt: random.bytes(16), hash: random.bytes(HASH_BYTES) };
   }
 
@@ -107,38 +107,38 @@ export class PassphraseHasher {
    */
   async hash(passphrase: string, network: string): Promise<string> {
     const salt = this.#random.bytes(16);
-    const derivedHash = await this.#derive(passphrase, salt, this.#cost, network);
+    const derivedHash = await this.#deriveHash(passphrase, salt, this.#cost, network);
     const { logN, r, p } = this.#cost;
-    return `scrypt:${logN}:${r}:${p}:${base64url(salt)}:${base64url(derivedHash)}`;
+    return `scrypt:${logN}:${r}:${p}:${encodeBase64Url(salt)}:${encodeBase64Url(derivedHash)}`;
   }
 
   /**
    * Whether a passphrase matches a stored hash. Without a stored hash, returns false after the same time, so that the
    * time does not reveal which users exist. Throws like `hash`.
    */
-  async matches(passphrase: string, stored: string | undefined, network: string): Promise<boolean> {
-    const { cost, salt, hash: expected } = stored === undefined ? this.#dummyHash : parseStoredHash(stored);
-    const derivedHash = await this.#derive(passphrase, salt, cost, network);
-    return timingSafeEqual(derivedHash, expected) && stored !== undefined;
+  async matches(passphrase: string, storedHash: string | undefined, network: string): Promise<boolean> {
+    const { cost, salt, hash: expectedHash } = storedHash === undefined ? this.#dummyHash : parseStoredHash(storedHash);
+    const derivedHash = await this.#deriveHash(passphrase, salt, cost, network);
+    return timingSafeEqual(derivedHash, expectedHash) && storedHash !== undefined;
   }
 
-  /** Whether a stored hash has a lower cost than the current one. */
+  /** Whether a stored hash has a lower cost than new hashes. */
   isOutdated(storedHash: string): boolean {
     const { logN, r, p } = parseStoredHash(storedHash).cost;
     return 2 ** logN * r * p < 2 ** this.#cost.logN * this.#cost.r * this.#cost.p;
   }
 
-  #derive(passphrase: string, salt: Uint8Array, { logN, r, p }: ScryptCost, network: string): Promise<Buffer> {
-    const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
+  #deriveHash(passphrase: string, salt: Uint8Array, { logN, r, p }: ScryptCost, network: string): Promise<Buffer> {
+    const scryptOptions = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r };
     // Normalize the text, because keyboards compose the same characters differently.
     const normalizedText = passphrase.normalize('NFKC');
-    return this.#semaphore.run(network, () => scryptAsync(normalizedText, salt, HASH_BYTES, options));
+    return this.#semaphore.runWithPermit(network, () => scryptAsync(normalizedText, salt, HASH_BYTES, scryptOptions));
   }
 }
 
-function scryptAsync(text: string, salt: Uint8Array, byteCount: number, options: ScryptOptions): Promise<Buffer> {
+function scryptAsync(text: string, salt: Uint8Array, byteCount: number, scryptOptions: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(text, salt, byteCount, options, (error, derivedKey) =>
+    scrypt(text, salt, byteCount, scryptOptions, (error, derivedKey) =>
       error === null ? resolve(derivedKey) : reject(error),
     );
   });
@@ -151,6 +151,6 @@ function parseStoredHash(storedHash: string): StoredHash {
   return { cost, salt: Buffer.from(salt, 'base64url'), hash: Buffer.from(hashText, 'base64url') };
 }
 
-function base64url(bytes: Uint8Array): string {
+function encodeBase64Url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
 }

@@ -10,7 +10,7 @@ import { ReadReceipts } from './delivery/maintenance/read-receipts.ts';
 import { BacklogQuota } from './delivery/outbox/backlog-quota.ts';
 import { enqueueHookAlerts, skipHookAlerts } from './delivery/outbox/end-hooks.ts';
 import { isTargetTaken } from './delivery/outbox/restore-hook.ts';
-import { createAttempt, type SendAttempt } from './delivery/transport/attempt.ts';
+import { createAttemptSender, type SendAttempt } from './delivery/transport/attempt.ts';
 import { createResolver, type ResolveName } from './delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from './delivery/transport/ssrf-guard.ts';
 import { addRateLimitedProblem, RateLimits } from './http/auth/rate-limits.ts';
@@ -27,7 +27,7 @@ import { createFirstAccount, type FirstAccount } from './resources/accounts/acti
 import { createCalendarUrl } from './resources/calendars/ics-route.ts';
 import { webhooks } from './resources/hooks/webhook.ts';
 import { createApiRoutes, createConsoleRoutes, createPublicRoutes } from './resources/index.ts';
-import { createAuthenticator } from './resources/keys/authenticate.ts';
+import { createKeyAuthenticator } from './resources/keys/authenticate.ts';
 import { LoginThrottle } from './resources/passphrases/login-throttle.ts';
 import { createSessionAuthenticator } from './resources/sessions/authenticate.ts';
 import { PassphraseHasher, type Random, SCRYPT_COST, type ScryptCost, systemRandom } from './secrets.ts';
@@ -37,7 +37,7 @@ import { DatabaseLost, type Store, StoreError } from './store/store.ts';
 import { explainIncompleteTransfer, findIncompleteTransfer } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
-/** How long the process keeps running after its database was lost, so that clients get a 503. */
+/** Time for which the process keeps running after its database was lost, so that clients get a 503. */
 const DATABASE_LOST_GRACE_MS = 250;
 
 /** Folder of the built console; the same in the repository and in the published package. */
@@ -57,10 +57,10 @@ export type ServicePorts = {
   readonly onFatal: (error: unknown) => void;
   /** Maximum number of SQLite pages, to simulate a full disk. */
   readonly maxPages?: number;
-  /** Replaces the SQLite driver, to inject faults. */
+  /** Replaces the SQLite driver, to inject errors. */
   readonly sqlite?: StoreOptions['sqlite'];
   /** Replaces listening on a socket; returns the port. */
-  readonly listen?: typeof listen;
+  readonly listen?: typeof listenOnPort;
   /** Timeouts of connections and requests. */
   readonly timeouts?: Timeouts;
   readonly passphraseCost?: ScryptCost | undefined;
@@ -93,10 +93,10 @@ export async function startService(config: Config, overrides: Partial<ServicePor
   const random = overrides.random ?? systemRandom;
   const log = overrides.log ?? createLog(config.logLevel);
   let hasFatalError = false;
-  const reportFatal = overrides.onFatal ?? createFatalHandler(log, realClock);
+  const reportFatalError = overrides.onFatal ?? createFatalErrorHandler(log, realClock);
   const onFatal = (error: unknown) => {
     hasFatalError = true;
-    reportFatal(error);
+    reportFatalError(error);
   };
   const timeouts = overrides.timeouts ?? defaultTimeouts;
   const { drainMs } = timeouts;
@@ -107,7 +107,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     durability: config.durability,
     clock,
     log,
-    as: 'service',
+    openAs: 'service',
     onFatal,
     realClock,
     ...(overrides.sqlite === undefined ? {} : { sqlite: overrides.sqlite }),
@@ -116,23 +116,23 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     throw error instanceof StoreError ? new StartError(error.message) : error;
   });
   try {
-    await rejectIncompleteImport(store);
-    const loopbackAllowed =
+    await failOnIncompleteImport(store);
+    const isLoopbackAllowed =
       isLoopback(config.host) && (config.baseUrl === undefined || isLoopback(new URL(config.baseUrl).hostname));
     const guard = createSsrfGuard({
       resolve: overrides.resolve ?? createResolver({ clock }),
-      allow: config.allowTargets,
-      loopbackAllowed,
+      allowRules: config.allowTargets,
+      isLoopbackAllowed,
     });
-    const attempt = overrides.attempt ?? createAttempt({ guard, userAgent: `Carillon/${version}`, clock });
-    const authenticator = createAuthenticator({ store, clock, log });
+    const sendAttempt = overrides.attempt ?? createAttemptSender({ guard, userAgent: `Carillon/${version}`, clock });
+    const keyAuthenticator = createKeyAuthenticator({ store, clock, log });
     const sessionAuthenticator = createSessionAuthenticator({ store, clock, log });
     const deniedRequests = new DeniedRequestLog({ store, clock, log });
     const readReceipts = new ReadReceipts({ store, clock, log });
     // Without a mail server, no alerts are stored.
-    const hookAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
+    const enqueueAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routePorts = { guard, random, log, baseUrl: () => baseUrl, hookAlerts, quotas };
+    const routePorts = { guard, random, log, baseUrl: () => baseUrl, hookAlerts: enqueueAlerts, quotas };
     const rateLimits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -141,7 +141,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
         'account-writes': config.rateLimitAccountWrites,
       },
       clock,
-      onRefused: (limit) => metrics.limited.inc({ limit }),
+      onRefused: (limitName) => metrics.limited.inc({ limit: limitName }),
     });
     const deliveryBacklogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
     const routes = addRateLimitedProblem(createApiRoutes(routePorts), rateLimits);
@@ -153,8 +153,8 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
     const sessionCookie = new SessionCookie(() => baseUrl);
-    const apiGroup = createApiRouteGroup(routes, authenticator, (caller, path, ids) =>
-      readReceipts.add(caller, path, ids),
+    const apiGroup = createApiRouteGroup(routes, keyAuthenticator, (caller, path, recordIds) =>
+      readReceipts.add(caller, path, recordIds),
     );
     const consoleGroup = createConsoleRouteGroup(
       [...routes, ...createConsoleRoutes(consolePorts)],
@@ -164,23 +164,23 @@ export async function startService(config: Config, overrides: Partial<ServicePor
         baseUrl: () => baseUrl,
       },
     );
-    const background = await createBackgroundWork(config, {
+    const backgroundWork = await createBackgroundWork(config, {
       store,
       clock,
       realClock,
       random,
       log,
-      attempt,
-      hookAlerts,
-      metrics: () => metrics,
+      attempt: sendAttempt,
+      hookAlerts: enqueueAlerts,
+      getMetrics: () => metrics,
       baseUrl: () => baseUrl,
     });
-    const { inFlight, leasedQueueCount } = background;
+    const { countInFlightAttempts, countLeasedQueues } = backgroundWork;
     const metrics = createMetrics({
       store,
       clock,
-      inFlight,
-      leasedQueueCount,
+      countInFlightAttempts,
+      countLeasedQueues,
       isMailConfigured: config.smtpUrl !== undefined,
     });
     const servesApi = config.role !== 'delivery';
@@ -193,22 +193,22 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       metrics,
       routeGroups: servesApi ? [apiGroup, consoleGroup] : [],
       publicRoutes: servesApi
-        ? { routeGroup: consoleGroup, rows: createPublicRoutes(consolePorts), cookie: sessionCookie }
+        ? { routeGroup: consoleGroup, routes: createPublicRoutes(consolePorts), cookie: sessionCookie }
         : undefined,
       capabilityUrls: servesApi ? [createCalendarUrl({ store, log, baseUrl: () => baseUrl })] : [],
-      health: {
+      healthPorts: {
         clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,
         probeDatabase: () => store.probe(),
-        isEnding: () => hasFatalError,
-        openapi: () => {
+        isShuttingDown: () => hasFatalError,
+        getOpenApiDocument: () => {
           openapiDocument ??= createOpenApiDocument(routes, baseUrl, version, webhooks);
           return openapiDocument;
         },
         documents: createPublicDocuments(() => ({ routes, baseUrl, version })),
         consoleFiles: servesApi ? ConsoleFiles.read(CONSOLE_FOLDER) : undefined,
-        greeting: () => ({
+        createGreeting: () => ({
           service: 'Carillon',
           version,
           interface: `${baseUrl}/v2`,
@@ -217,7 +217,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
         }),
       },
       baseUrl: () => baseUrl,
-      onDenied: (deniedRequest) => deniedRequests.add(deniedRequest),
+      onDenied: (deniedRequest) => deniedRequests.addRequest(deniedRequest),
       corsOrigins: config.corsOrigins,
       trustProxy: config.trustProxy,
       realClock,
@@ -230,19 +230,19 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       isOverPendingQuota: (accountId) => deliveryBacklogQuota.isFull(accountId),
       timeouts,
     });
-    const port = await (overrides.listen ?? listen)(app.server, config);
+    const port = await (overrides.listen ?? listenOnPort)(app.server, config);
     const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     baseUrl = config.baseUrl ?? url;
     // The first account is created only after listening has succeeded: its key is shown once, and a failed start would
     // lose it.
     const firstAccount = await store.write((tx) => createFirstAccount(tx, clock.now(), random));
-    await background.start();
+    await backgroundWork.start();
     // Check again: if an import and a service start at the same time, at least one of them must notice the other.
-    await rejectIncompleteImport(store).catch(async (error: unknown) => {
-      await Promise.all([closeServer(app.server, realClock, drainMs), background.stop(0)]);
+    await failOnIncompleteImport(store).catch(async (error: unknown) => {
+      await Promise.all([closeServer(app.server, realClock, drainMs), backgroundWork.stop(0)]);
       throw error;
     });
-    background.startMailAndRetention();
+    backgroundWork.startMailAndRetention();
     log.info({ event: 'started', version, url, base_url: baseUrl, options: summarizeConfig(config) });
     for (const riskyOrigin of findRiskyOrigins(config.corsOrigins))
       log.warn({ event: 'cors.open_origin', ...riskyOrigin });
@@ -251,9 +251,9 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     const stop = async () => {
       log.info({ event: 'stopping' });
       app.drain();
-      await Promise.all([closeServer(app.server, realClock, drainMs), background.stop()]);
+      await Promise.all([closeServer(app.server, realClock, drainMs), backgroundWork.stop()]);
       await Promise.all([
-        authenticator.flush(),
+        keyAuthenticator.flush(),
         sessionAuthenticator.flush(),
         deniedRequests.flush(),
         readReceipts.flush(),
@@ -277,24 +277,24 @@ export async function startService(config: Config, overrides: Partial<ServicePor
 }
 
 /** Throws `StartError` if the database contains an incomplete import. */
-async function rejectIncompleteImport(store: Store): Promise<void> {
+async function failOnIncompleteImport(store: Store): Promise<void> {
   const incompleteTransfer = await findIncompleteTransfer(store.read);
   if (incompleteTransfer !== undefined) throw new StartError(explainIncompleteTransfer(incompleteTransfer));
 }
 
 type HttpServer = Awaited<ReturnType<typeof createApp>>['server'];
 
-async function listen(server: HttpServer, { host, port }: Config): Promise<number> {
+async function listenOnPort(server: HttpServer, { host, port }: Config): Promise<number> {
   try {
     await server.listen({ host, port, backlog: 4_096 });
   } catch (error) {
-    throw new StartError(`Cannot listen on ${host} port ${port}: ${listenErrorText(error)}.`);
+    throw new StartError(`Cannot listen on ${host} port ${port}: ${formatListenError(error)}.`);
   }
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
 }
 
-function listenErrorText(error: unknown): string {
+function formatListenError(error: unknown): string {
   const errorCode = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (errorCode === 'EADDRINUSE') return 'the port is in use; choose another one with --port';
   if (errorCode === 'EADDRNOTAVAIL' || errorCode === 'ENOTFOUND') return 'this machine has no such address';
@@ -302,7 +302,7 @@ function listenErrorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function createFatalHandler(log: Log, realClock: Clock): (error: unknown) => void {
+function createFatalErrorHandler(log: Log, realClock: Clock): (error: unknown) => void {
   return (error) => {
     log.fatal({ event: 'fatal', err: error });
     const exit = () => process.exit(1);

@@ -3,7 +3,10 @@ import { StaticResponse } from '../http/static/console-files.ts';
 import { createDocsPage, type DocumentedApi } from './page.ts';
 import { groupByResource } from './schema-shape.ts';
 
-/** Creates the public documents by path. A document is rendered at its first request, when the base URL is known. */
+/**
+ * Returns the public documents by path. Each document is rendered at its first request, because the base URL is unknown
+ * before the service listens.
+ */
 export function createPublicDocuments(
   getDocumentedApi: () => DocumentedApi,
 ): Readonly<Record<string, () => StaticResponse>> {

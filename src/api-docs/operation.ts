@@ -1,4 +1,4 @@
-import { headersOf, problemsOf } from '../http/routes/openapi.ts';
+import { problemCodesOf, requestHeadersOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { type Html, type HtmlContent, html } from './html.ts';
@@ -30,7 +30,7 @@ export function renderOperation(route: Route, baseUrl: string, commonProblemCode
 ${renderInputTable('Query', renderParameterRows(route))}
 ${renderInputTable(
   'Headers',
-  headersOf(route).map(({ name, description }) => [html`<code>${name}</code>`, description]),
+  requestHeadersOf(route).map(({ name, description }) => [html`<code>${name}</code>`, description]),
 )}
 ${renderInputTable('Body', renderBodyRows(route))}
 <pre><code>${curl}</code></pre>
@@ -44,7 +44,7 @@ function renderPermission({ permission }: Route): HtmlContent {
   return permission === undefined ? 'any key' : html`<code>${permission}</code>`;
 }
 
-/** Renders the kinds of occurrence that a call of the route may record. */
+/** Renders the event kinds (occurrences) that a call of the route may record. */
 function renderRecordedKinds({ recordedKinds }: Route): HtmlContent {
   if (recordedKinds.length === 0) return '';
   return html` May be notified as ${recordedKinds.map((kind, index) => html`${index > 0 ? ', ' : ''}<code>${kind}</code>`)}.`;
@@ -65,8 +65,8 @@ function renderBodyRows({ body }: Route): readonly HtmlContent[][] {
 }
 
 /** Renders the table of the query parameters, headers or body fields; an empty string if there are none. */
-function renderInputTable(location: string, rows: readonly (readonly HtmlContent[])[]): HtmlContent {
-  return rows.length === 0 ? '' : renderTable([location, 'Meaning'], rows);
+function renderInputTable(columnHeading: string, rows: readonly (readonly HtmlContent[])[]): HtmlContent {
+  return rows.length === 0 ? '' : renderTable([columnHeading, 'Meaning'], rows);
 }
 
 function renderOutputTable(recordProperties: SchemaProperties): HtmlContent {
@@ -78,12 +78,14 @@ function renderOutputTable(recordProperties: SchemaProperties): HtmlContent {
   return html`<details><summary>The record</summary>${renderTable(['Field', 'Meaning'], rows)}</details>`;
 }
 
-function formatOutputForm(form: ReturnType<typeof describeOutputForm>): string {
-  return 'words' in form ? form.words.map((word) => (word === '' ? '(empty)' : word)).join(', ') : form.format;
+function formatOutputForm(outputForm: ReturnType<typeof describeOutputForm>): string {
+  return 'words' in outputForm
+    ? outputForm.words.map((word) => (word === '' ? '(empty)' : word)).join(', ')
+    : outputForm.format;
 }
 
 function renderProblemLinks(route: Route, commonProblemCodes: ReadonlySet<ProblemCode>): HtmlContent {
-  const specificCodes = problemsOf(route).filter((code) => !commonProblemCodes.has(code));
+  const specificCodes = problemCodesOf(route).filter((code) => !commonProblemCodes.has(code));
   if (specificCodes.length === 0) return '';
   const problemLinks = specificCodes.map(
     (code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { hookKinds, permissionFor, resourceTypeOf, resourceTypes } from '../delivery/outbox/event-kinds.ts';
-import { problemsOf } from '../http/routes/openapi.ts';
+import { problemCodesOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
 import { StaticResponse } from '../http/static/console-files.ts';
 import { type ProblemCode, problems } from '../problems.ts';
@@ -9,16 +9,16 @@ import { anchorOf, renderOperation, renderTable } from './operation.ts';
 import { groupByResource } from './schema-shape.ts';
 
 /** A chapter of `/docs` that applies to all routes. */
-export type Chapter = { readonly id: string; readonly title: string; readonly text: Html };
+export type Chapter = { readonly id: string; readonly title: string; readonly content: Html };
 
 /** The chapters for developers who connect an application. */
 export function createGuideChapters(baseUrl: string): readonly Chapter[] {
   return [
-    { id: 'calling', title: 'Calling', text: renderCallingText(baseUrl) },
-    { id: 'receiving-webhooks', title: 'Receiving notifications', text: renderWebhooksText(baseUrl) },
-    { id: 'missing-nothing', title: 'Catching up', text: renderCatchingUpText(baseUrl) },
-    { id: 'lists-and-dates', title: 'Lists, dates, errors', text: renderListsAndDatesText() },
-    { id: 'once', title: 'Safe retries and conditional requests', text: renderSafeRetriesText(baseUrl) },
+    { id: 'calling', title: 'Calling', content: renderCallingText(baseUrl) },
+    { id: 'receiving-webhooks', title: 'Receiving notifications', content: renderWebhooksText(baseUrl) },
+    { id: 'missing-nothing', title: 'Catching up', content: renderCatchingUpText(baseUrl) },
+    { id: 'lists-and-dates', title: 'Lists, dates, errors', content: renderListsAndDatesText() },
+    { id: 'once', title: 'Safe retries and conditional requests', content: renderSafeRetriesText(baseUrl) },
   ];
 }
 
@@ -130,7 +130,7 @@ ${routesByResource.map(([resourceType, resourceRoutes]) => renderContentsEntry(r
 <main id="content">
 <h1>Carillon API</h1>
 <p class="soft">Version ${version}, at <code>${baseUrl}</code>. This page is generated from the running service.</p>
-${chapters.map(({ id, title, text: content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
+${chapters.map(({ id, title, content }) => html`<h2 id="${id}">${title}</h2>${content}`)}
 ${routesByResource.map(([resourceType, resourceRoutes]) => html`<h2 id="${resourceType}">${resourceType}</h2>${resourceRoutes.map((route) => renderOperation(route, baseUrl, commonProblemCodes))}`)}
 <h2 id="problems">Problems</h2>
 <p>Every call can return ${[...commonProblemCodes].map((code) => html` <a href="#problem-${code}">${problems[code].status} ${code}</a>`)}.</p>
@@ -154,8 +154,8 @@ function renderProblemRow([code, { status, detail }]: [string, { status: number;
 
 /** Finds the problems that every route can return. The page lists them once instead of for each route. */
 function findCommonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
-  const allCodes = Object.keys(problems) as ProblemCode[];
-  return new Set(allCodes.filter((code) => routes.every((route) => problemsOf(route).includes(code))));
+  const allProblemCodes = Object.keys(problems) as ProblemCode[];
+  return new Set(allProblemCodes.filter((code) => routes.every((route) => problemCodesOf(route).includes(code))));
 }
 
 /** The style sheet of `/docs`: light and dark, responsive, without external resources. */

@@ -4,7 +4,7 @@ import { idNamesOf, type Route } from '../http/routes/route.ts';
 /** An example call of a route: as a curl command, and as a line of code that uses the SDK. */
 export type ExampleCall = { readonly curl: string; readonly sdk: string };
 
-/** SDK methods whose names do not follow from the path. */
+/** Names of the SDK methods that cannot be derived from the path. */
 const SDK_METHOD_NAMES: Readonly<Record<string, string>> = {
   'DELETE /calendars/{calendar_id}': 'calendars.revoke',
   'DELETE /keys/{key_id}': 'keys.revoke',
@@ -116,17 +116,17 @@ export function describeExpectedForm(errorMessage: unknown): string {
 }
 
 /**
- * Returns the string values of an enumeration. "0" is left out if "1" is not a value: then "0" does not mean "false",
- * but is an alias for no value.
+ * Returns the string values of an enumeration. A "0" without a "1" is omitted: it is not the flag "false", but an alias
+ * of the empty value.
  */
 export function enumStringsOf(schema: JsonSchema): readonly string[] {
   const enumValues = Array.isArray(schema.enum) ? schema.enum : [];
-  const stringValues = enumValues.filter((word): word is string => typeof word === 'string');
-  return stringValues.includes('1') ? stringValues : stringValues.filter((word) => word !== '0');
+  const stringValues = enumValues.filter((enumValue): enumValue is string => typeof enumValue === 'string');
+  return stringValues.includes('1') ? stringValues : stringValues.filter((enumValue) => enumValue !== '0');
 }
 
 /** Whether a field accepts booleans. */
-export function isFlag({ enum: enumValues, type }: JsonSchema): boolean {
+export function acceptsBooleans({ enum: enumValues, type }: JsonSchema): boolean {
   return Array.isArray(enumValues) ? enumValues.includes(true) : Array.isArray(type) && type.includes('boolean');
 }
 

@@ -8,7 +8,7 @@ function createScheduler(budgetMs: number) {
   let now = 0;
   let iteration = 0;
   const log: string[] = [];
-  const scheduler = new FairScheduler({ clock: { monotonic: () => now }, budgetMs });
+  const scheduler = new FairScheduler({ clock: { monotonic: () => now }, iterationBudgetMs: budgetMs });
   const work = (name: string) => {
     now += 2;
     log.push(`${iteration} ${name}`);

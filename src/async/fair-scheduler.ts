@@ -34,7 +34,7 @@ export type FairSchedulerPorts = {
   /** Monotonic time in milliseconds. */
   readonly clock: { monotonic(): number };
   /** Maximum time for jobs per event-loop iteration, in milliseconds. A running job is not interrupted. */
-  readonly budgetMs: number;
+  readonly iterationBudgetMs: number;
 };
 
 /** Spreads jobs over event-loop iterations: owners take turns, and the jobs of one iteration share a time budget. */
@@ -64,8 +64,8 @@ export class FairScheduler {
   readonly #runNext = (): void => {
     const now = this.#ports.clock.monotonic();
     if (this.#budgetEndsAt === undefined) {
-      this.#budgetEndsAt = now + this.#ports.budgetMs;
-      setImmediate(this.#endIteration);
+      this.#budgetEndsAt = now + this.#ports.iterationBudgetMs;
+      setImmediate(this.#renewBudget);
     }
     const job = now < this.#budgetEndsAt ? this.#queue.shift() : undefined;
     this.#isRunning = job !== undefined;
@@ -75,7 +75,7 @@ export class FairScheduler {
     queueMicrotask(() => process.nextTick(this.#runNext));
   };
 
-  readonly #endIteration = (): void => {
+  readonly #renewBudget = (): void => {
     this.#budgetEndsAt = undefined;
     if (this.#queue.size === 0 || this.#isRunning) return;
     this.#isRunning = true;

@@ -11,7 +11,7 @@ function setUp(limits = LIMITS) {
   const begun: string[] = [];
   const finish = new Map<string, () => void>();
   const start = (group: string, name: string) =>
-    semaphore.run(group, async () => {
+    semaphore.runWithPermit(group, async () => {
       begun.push(name);
       await new Promise<void>((resolve) => finish.set(name, resolve));
     });
@@ -62,8 +62,8 @@ test('groups take turns, however many of one are waiting', async () => {
 
 test('work that fails gives its permit back', async () => {
   const semaphore = new FairSemaphore<string>({ ...LIMITS, maxActive: 1 });
-  const failing = semaphore.run('a', () => Promise.reject(new Error('failed')));
-  const next = semaphore.run('a', async () => 'ran');
+  const failing = semaphore.runWithPermit('a', () => Promise.reject(new Error('failed')));
+  const next = semaphore.runWithPermit('a', async () => 'ran');
   await assert.rejects(failing, /failed/);
   assert.equal(await next, 'ran');
 });

@@ -12,7 +12,7 @@ export type FairSemaphoreLimits = {
 };
 
 /** The state of one group. A group exists while it uses permits or has waiting calls. */
-type GroupState = { active: number; readonly waiters: (() => void)[] };
+type GroupState = { activeCount: number; readonly waiters: (() => void)[] };
 
 /**
  * A semaphore that no group can exhaust: each group has its own limits for permits and for waiting calls. A free permit
@@ -20,7 +20,7 @@ type GroupState = { active: number; readonly waiters: (() => void)[] };
  */
 export class FairSemaphore<K> {
   readonly #limits: FairSemaphoreLimits;
-  /** Groups by key; the first one gets the next free permit. */
+  /** Groups by key. The first group gets the next free permit. */
   readonly #groups = new Map<K, GroupState>();
   #activeCount = 0;
   #waitingCount = 0;
@@ -33,7 +33,7 @@ export class FairSemaphore<K> {
    * Runs `work` with a permit. Rejects with the problem `overloaded` if too many calls are waiting, in total or in the
    * group.
    */
-  async run<T>(key: K, work: () => Promise<T>): Promise<T> {
+  async runWithPermit<T>(key: K, work: () => Promise<T>): Promise<T> {
     await this.#acquire(key);
     try {
       return await work();
@@ -43,7 +43,7 @@ export class FairSemaphore<K> {
   }
 
   #acquire(key: K): Promise<void> {
-    const group = this.#groups.get(key) ?? { active: 0, waiters: [] };
+    const group = this.#groups.get(key) ?? { activeCount: 0, waiters: [] };
     if (this.#hasFreePermit(group)) {
       this.#grant(key, group);
       return Promise.resolve();
@@ -61,7 +61,7 @@ export class FairSemaphore<K> {
     const group = this.#groups.get(key);
     if (group === undefined) return;
     this.#activeCount -= 1;
-    group.active -= 1;
+    group.activeCount -= 1;
     this.#moveToEnd(key, group);
     this.#grantNext();
   }
@@ -78,19 +78,19 @@ export class FairSemaphore<K> {
     }
   }
 
-  #hasFreePermit({ active }: GroupState): boolean {
-    return this.#activeCount < this.#limits.maxActive && active < this.#limits.maxActivePerGroup;
+  #hasFreePermit({ activeCount }: GroupState): boolean {
+    return this.#activeCount < this.#limits.maxActive && activeCount < this.#limits.maxActivePerGroup;
   }
 
   #grant(key: K, group: GroupState): void {
     this.#activeCount += 1;
-    group.active += 1;
+    group.activeCount += 1;
     this.#moveToEnd(key, group);
   }
 
   /** Moves a group behind all other groups; removes it if it uses no permits and has no waiting calls. */
   #moveToEnd(key: K, group: GroupState): void {
     this.#groups.delete(key);
-    if (group.active > 0 || group.waiters.length > 0) this.#groups.set(key, group);
+    if (group.activeCount > 0 || group.waiters.length > 0) this.#groups.set(key, group);
   }
 }

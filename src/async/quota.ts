@@ -6,14 +6,14 @@ export type QuotaOwner = { readonly group: string | number; readonly member?: st
 
 export type QuotaLimits = {
   /** Maximum amount in use, over all groups. */
-  readonly total: number;
+  readonly maxTotal: number;
   /** Maximum amount in use per group; undefined: no limit. */
-  readonly group?: number;
+  readonly maxPerGroup?: number;
   /** Maximum amount in use per member; undefined: no limit. Member names must be unique over all groups. */
-  readonly member?: number;
+  readonly maxPerMember?: number;
 };
 
-/** Tracks the use of a scarce resource, such as slots or bytes, with limits in total, per group and per member. */
+/** Counts the use of a limited resource, such as slots or bytes, with limits in total, per group and per member. */
 export class Quota {
   readonly #limits: QuotaLimits;
   readonly #usedByGroup = new Map<string | number, number>();
@@ -28,9 +28,9 @@ export class Quota {
     return this.#usedAmount;
   }
 
-  hasRoom({ group, member }: QuotaOwner, amount = 1): boolean {
-    const { total, group: maxPerGroup, member: maxPerMember } = this.#limits;
-    if (this.#usedAmount + amount > total) return false;
+  hasCapacity({ group, member }: QuotaOwner, amount = 1): boolean {
+    const { maxTotal, maxPerGroup, maxPerMember } = this.#limits;
+    if (this.#usedAmount + amount > maxTotal) return false;
     if (maxPerGroup !== undefined && (this.#usedByGroup.get(group) ?? 0) + amount > maxPerGroup) return false;
     return (
       maxPerMember === undefined ||
@@ -39,23 +39,23 @@ export class Quota {
     );
   }
 
-  /** Takes an amount if the limits allow it; returns whether they do. */
-  tryTake(owner: QuotaOwner, amount = 1): boolean {
-    if (!this.hasRoom(owner, amount)) return false;
-    this.add(owner, amount);
+  /** Acquires an amount if the limits allow it. Returns false, and acquires nothing, if they do not. */
+  tryAcquire(owner: QuotaOwner, amount = 1): boolean {
+    if (!this.hasCapacity(owner, amount)) return false;
+    this.addUsage(owner, amount);
     return true;
   }
 
   /** Adds an amount that is already in use, even if it exceeds a limit. */
-  add({ group, member }: QuotaOwner, amount: number): void {
+  addUsage({ group, member }: QuotaOwner, amount: number): void {
     this.#usedAmount += amount;
-    if (this.#limits.group !== undefined) addAmount(this.#usedByGroup, group, amount);
-    if (this.#limits.member !== undefined && member !== undefined) addAmount(this.#usedByMember, member, amount);
+    if (this.#limits.maxPerGroup !== undefined) addAmount(this.#usedByGroup, group, amount);
+    if (this.#limits.maxPerMember !== undefined && member !== undefined) addAmount(this.#usedByMember, member, amount);
   }
 
-  /** Returns an amount that was taken or added for the same owner. */
+  /** Releases an amount that was acquired or added for the same owner. */
   release(owner: QuotaOwner, amount = 1): void {
-    this.add(owner, -amount);
+    this.addUsage(owner, -amount);
   }
 }
 

@@ -9,9 +9,9 @@ test('time passes by ticks, and what begins now begins with the next one', async
   const seen: number[] = [];
   const time = new RunningTime(clock, 1_000, () => seen.push(time.runningMs));
   time.start();
-  assert.equal(time.nextTickMs, 1_000);
+  assert.equal(time.runningMsAtNextTick, 1_000);
   await clock.advance(3_500);
-  assert.deepEqual([seen, time.runningMs, time.nextTickMs], [[1_000, 2_000, 3_000], 3_000, 4_000]);
+  assert.deepEqual([seen, time.runningMs, time.runningMsAtNextTick], [[1_000, 2_000, 3_000], 3_000, 4_000]);
   time.stop();
   await clock.advance(5_000);
   assert.deepEqual([seen.length, clock.pending], [3, []]);

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts';
  */
 export class RunningTime {
   readonly #clock: Clock;
-  readonly #intervalMs: number;
+  readonly #tickIntervalMs: number;
   readonly #onTick: () => void;
   #runningMs = 0;
   #lastTickAt = 0;
@@ -15,7 +15,7 @@ export class RunningTime {
 
   constructor(clock: Clock, intervalMs: number, onTick: () => void) {
     this.#clock = clock;
-    this.#intervalMs = intervalMs;
+    this.#tickIntervalMs = intervalMs;
     this.#onTick = onTick;
   }
 
@@ -24,15 +24,15 @@ export class RunningTime {
     return this.#runningMs;
   }
 
-  /** Running time at the next tick. Deadlines count from it, so that no deadline is reached early. */
-  get nextTickMs(): number {
-    return this.#runningMs + this.#intervalMs;
+  /** Running time at the next tick, in milliseconds. Deadlines count from it, so that no deadline is reached early. */
+  get runningMsAtNextTick(): number {
+    return this.#runningMs + this.#tickIntervalMs;
   }
 
   start(): void {
     if (this.#cancelTick !== undefined) return;
     this.#lastTickAt = this.#clock.monotonic();
-    this.#schedule();
+    this.#scheduleTick();
   }
 
   stop(): void {
@@ -40,17 +40,17 @@ export class RunningTime {
     this.#cancelTick = undefined;
   }
 
-  #schedule(): void {
-    this.#cancelTick = this.#clock.after(this.#intervalMs, () => this.#tick());
+  #scheduleTick(): void {
+    this.#cancelTick = this.#clock.after(this.#tickIntervalMs, () => this.#tick());
   }
 
   #tick(): void {
     const now = this.#clock.monotonic();
     const elapsedMs = now - this.#lastTickAt;
-    const maxElapsedMs = 2 * this.#intervalMs;
+    const maxElapsedMs = 2 * this.#tickIntervalMs;
     this.#lastTickAt = now;
     this.#runningMs += Math.min(elapsedMs, maxElapsedMs);
-    this.#schedule();
+    this.#scheduleTick();
     if (elapsedMs <= maxElapsedMs) this.#onTick();
     // Two immediates, since the first one may run before the event loop has read its sockets.
     else setImmediate(() => setImmediate(() => this.#cancelTick !== undefined && this.#onTick()));

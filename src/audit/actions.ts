@@ -2,9 +2,7 @@ import type { Actor } from '../permissions.ts';
 import type { AccountWrite } from '../store/account-scope.ts';
 import type { Queries, Tx } from '../store/store.ts';
 
-/**
- * The actions of the audit log, about access, hooks and denied requests, each with its description in the reference.
- */
+/** The actions of the audit log, with their descriptions in the reference. */
 export const auditActions = {
   'account.created': 'An account was created, with its owner and a first key.',
   'account.changed':
@@ -53,7 +51,7 @@ export type AuditEntry = {
 };
 
 /** An audit entry with its account (0 for all accounts or none) and its actor. */
-export type AttributedAuditEntry = AuditEntry & { readonly accountId: number; readonly by: Actor };
+export type AttributedAuditEntry = AuditEntry & { readonly accountId: number; readonly actor: Actor };
 
 /** Writes audit entries in this transaction, pipelined with the commit. */
 export function writeAuditEntries(write: AccountWrite, ...entries: readonly AuditEntry[]): void {
@@ -69,7 +67,7 @@ export function writeAuditEntriesAcrossAccounts(
   now: number,
 ): void {
   if (entries.length === 0) return;
-  const rows = entries.map((entry) => ({ ...toAuditRow(entry, entry.by, now), account_id: entry.accountId }));
+  const rows = entries.map((entry) => ({ ...toAuditRow(entry, entry.actor, now), account_id: entry.accountId }));
   tx.withCommit(tx.queries.insertInto('audit').values(rows));
 }
 
@@ -89,22 +87,22 @@ function toAuditRow({ action, subject, detail = {} }: AuditEntry, actor: Actor, 
 type AuditFilters = {
   readonly accountId: number | undefined;
   readonly action: AuditAction | undefined;
-  /** Oldest time to include, milliseconds since the epoch. */
-  readonly since: number;
+  /** Time of the oldest entry to include, milliseconds since the epoch. */
+  readonly happenedSince: number;
 };
 
 /** Actions that concern all accounts, so the audit log of each account lists them. */
 const GLOBAL_ACTIONS: readonly AuditAction[] = ['database.restored'];
 
 /** Returns the audit entries that match the filters, oldest first. */
-export function listAuditEntries(read: Queries, { accountId, action, since }: AuditFilters) {
+export function listAuditEntries(read: Queries, { accountId, action, happenedSince }: AuditFilters) {
   let query = read
     .selectFrom('audit')
     .leftJoin('accounts', 'accounts.account_id', 'audit.account_id')
     .leftJoin('users', 'users.user_id', 'audit.user_id')
     .selectAll('audit')
     .select(['accounts.domain', 'users.email'])
-    .where('audit.happened_at', '>=', since);
+    .where('audit.happened_at', '>=', happenedSince);
   if (action !== undefined) query = query.where('audit.action', '=', action);
   if (accountId !== undefined) {
     query = query.where(({ or, eb, and }) =>

@@ -110,7 +110,7 @@ for (const { test, testService, database } of stores) {
     const attack = (from: number) => {
       for (let number = 0; number < 100; number += 1) {
         const shown = { key: `carillon_${from}_${number}`, domain: 'acme.test' };
-        gathering.add({
+        gathering.addRequest({
           route: 'GET /v2/events',
           source: `192.0.2.${number % 250}`,
           caller: undefined,
@@ -153,7 +153,7 @@ for (const { test, testService, database } of stores) {
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const write: Store['write'] = () => Promise.reject(new Problem('storage_unavailable'));
     const gathering = new DeniedRequestLog({ store: { ...store, write }, clock, log });
-    gathering.add({
+    gathering.addRequest({
       route: 'GET /v2/events',
       source: '192.0.2.1',
       caller: undefined,

@@ -15,18 +15,18 @@ export type DeniedRequest = {
   readonly credentials: { readonly key: string | undefined; readonly domain: string | undefined };
 };
 
-/** A rejected sign-in, with the account and the user that it named. An unknown id is 0. */
+/** A rejected sign-in, with the account and the user that it named. The id of an unknown account or user is 0. */
 export type DeniedSignIn = { readonly source: string; readonly accountId: number; readonly userId: number };
 
 /** Delay of the first write, and shortest interval between writes. */
-const MIN_INTERVAL_MS = 1_000;
-/** Longest interval between writes, while requests are still being denied. */
-const MAX_INTERVAL_MS = 60_000;
+const MIN_WRITE_INTERVAL_MS = 1_000;
+/** Longest interval between writes, as long as requests are denied. */
+const MAX_WRITE_INTERVAL_MS = 60_000;
 
 /** Maximum number of groups per write. Denied requests of further groups are counted in a single row. */
 const MAX_GROUPS_PER_WRITE = 20;
 
-/** Maximum number of group rows per hour. After that, denied requests are only counted, in one row a minute. */
+/** Maximum number of rows for groups per hour. Further denied requests are only counted, in one row a minute. */
 const MAX_ROWS_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 
@@ -56,9 +56,9 @@ export class DeniedRequestLog {
   readonly #log: Log;
   #groups = new Map<string, CountedDeniedGroup>();
   #ungroupedCount = 0;
-  #intervalMs = MIN_INTERVAL_MS;
+  #writeIntervalMs = MIN_WRITE_INTERVAL_MS;
   #hourStartedAt = 0;
-  #rowsThisHour = 0;
+  #rowCountThisHour = 0;
   #cancelTimer: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
@@ -67,16 +67,16 @@ export class DeniedRequestLog {
     this.#log = log;
   }
 
-  add({ route, source, caller, credentials }: DeniedRequest): void {
-    const hash = credentials.key === undefined ? undefined : hashApiKey(credentials.key);
+  addRequest({ route, source, caller, credentials }: DeniedRequest): void {
+    const keyHash = credentials.key === undefined ? undefined : hashApiKey(credentials.key);
     // Requests of known callers are grouped by route, other requests by key.
     const groupKeyParts =
-      caller === undefined ? [source, hash, credentials.domain] : [source, caller.keyId, caller.sessionId, route];
+      caller === undefined ? [source, keyHash, credentials.domain] : [source, caller.keyId, caller.sessionId, route];
     this.#addToGroup(JSON.stringify(groupKeyParts), {
       route,
       source,
       caller,
-      keyHash: hash,
+      keyHash,
       domain: credentials.domain,
     });
   }
@@ -96,25 +96,27 @@ export class DeniedRequestLog {
     else this.#groups.set(groupKey, { ...group, count: 1 });
     if (this.#cancelTimer !== undefined) return;
     // No request was denied recently: start again with the shortest interval that the hourly limit allows.
-    this.#intervalMs = this.#minIntervalMs();
-    this.#cancelTimer = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
+    this.#writeIntervalMs = this.#computeMinIntervalMs();
+    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#onTimer());
   }
 
   /** Writes all groups; called at shutdown. */
   async flush(): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    this.#intervalMs = MIN_INTERVAL_MS;
+    this.#writeIntervalMs = MIN_WRITE_INTERVAL_MS;
     await this.#writeGroups();
   }
 
   async #onTimer(): Promise<void> {
     this.#cancelTimer = undefined;
     const isIdle = this.#groups.size === 0;
-    this.#intervalMs = isIdle ? this.#minIntervalMs() : Math.min(2 * this.#intervalMs, MAX_INTERVAL_MS);
+    this.#writeIntervalMs = isIdle
+      ? this.#computeMinIntervalMs()
+      : Math.min(2 * this.#writeIntervalMs, MAX_WRITE_INTERVAL_MS);
     if (isIdle) return;
     // Schedule the next write. The timer stops when no request was denied in between.
-    this.#cancelTimer = this.#clock.after(this.#intervalMs, () => void this.#onTimer());
+    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#onTimer());
     await this.#writeGroups();
   }
 
@@ -122,29 +124,31 @@ export class DeniedRequestLog {
     const now = this.#clock.now();
     if (now - this.#hourStartedAt < HOUR_MS) return;
     this.#hourStartedAt = now;
-    this.#rowsThisHour = 0;
+    this.#rowCountThisHour = 0;
   }
 
-  #minIntervalMs(): number {
+  #computeMinIntervalMs(): number {
     this.#startHourIfDue();
-    return this.#rowsThisHour < MAX_ROWS_PER_HOUR ? MIN_INTERVAL_MS : MAX_INTERVAL_MS;
+    return this.#rowCountThisHour < MAX_ROWS_PER_HOUR ? MIN_WRITE_INTERVAL_MS : MAX_WRITE_INTERVAL_MS;
   }
 
   async #writeGroups(): Promise<void> {
     const allGroups = [...this.#groups.values()];
     if (allGroups.length === 0) return;
     this.#startHourIfDue();
-    const groups = allGroups.slice(0, MAX_ROWS_PER_HOUR - this.#rowsThisHour);
-    this.#rowsThisHour += groups.length;
-    const otherCount = allGroups.slice(groups.length).reduce((sum, group) => sum + group.count, this.#ungroupedCount);
-    this.#intervalMs = Math.max(this.#intervalMs, this.#minIntervalMs());
+    const groups = allGroups.slice(0, MAX_ROWS_PER_HOUR - this.#rowCountThisHour);
+    this.#rowCountThisHour += groups.length;
+    const otherRequestCount = allGroups
+      .slice(groups.length)
+      .reduce((sum, group) => sum + group.count, this.#ungroupedCount);
+    this.#writeIntervalMs = Math.max(this.#writeIntervalMs, this.#computeMinIntervalMs());
     this.#groups = new Map();
     this.#ungroupedCount = 0;
     try {
       await this.#store.write(async (tx) => {
         writeAuditEntriesAcrossAccounts(
           tx,
-          await toAuditEntries(tx.queries, groups, otherCount, this.#clock.now()),
+          await toAuditEntries(tx.queries, groups, otherRequestCount, this.#clock.now()),
           this.#clock.now(),
         );
       });
@@ -158,48 +162,54 @@ export class DeniedRequestLog {
 async function toAuditEntries(
   queries: Queries,
   groups: readonly CountedDeniedGroup[],
-  otherCount: number,
+  otherRequestCount: number,
   now: number,
 ): Promise<AttributedAuditEntry[]> {
-  const unknownCallers = groups.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
-  const keysByHash = await findKeysByHash(queries, unknownCallers);
-  const accountIdsByDomain = await findAccountsByDomain(queries, unknownCallers);
+  const unknownCallerGroups = groups.filter(({ caller, signIn }) => caller === undefined && signIn === undefined);
+  const keysByHash = await findKeysByHash(queries, unknownCallerGroups);
+  const accountIdsByDomain = await findAccountIdsByDomain(queries, unknownCallerGroups);
   const entries = groups.map((group): AttributedAuditEntry & { count: number } => {
-    const key = group.keyHash === undefined ? undefined : keysByHash.get(group.keyHash);
+    const apiKeyRow = group.keyHash === undefined ? undefined : keysByHash.get(group.keyHash);
     if (group.caller !== undefined) return toNotPermittedEntry(group, group.caller);
     if (group.signIn !== undefined) return toRejectedSignInEntry(group, group.signIn);
-    if (key !== undefined) return toUnusableKeyEntry(group, key, now);
+    if (apiKeyRow !== undefined) return toUnusableKeyEntry(group, apiKeyRow, now);
     const accountId = accountIdsByDomain.get(group.domain ?? '') ?? 0;
     const actor = { userId: 0, keyId: 0, source: group.source };
-    return { action: 'denied.unknown_key', subject: '', accountId, by: actor, count: group.count };
+    return { action: 'denied.unknown_key', subject: '', accountId, actor, count: group.count };
   });
-  const othersEntries: AttributedAuditEntry[] = [
+  const otherRequestsEntries: AttributedAuditEntry[] = [
     {
       action: 'denied.others',
       subject: '',
-      detail: { count: otherCount },
+      detail: { count: otherRequestCount },
       accountId: 0,
-      by: { userId: 0, keyId: 0, source: 'many' },
+      actor: { userId: 0, keyId: 0, source: 'many' },
     },
   ];
-  return [...mergeEqualEntries(entries), ...(otherCount > 0 ? othersEntries : [])];
+  return [...mergeEqualEntries(entries), ...(otherRequestCount > 0 ? otherRequestsEntries : [])];
 }
 
 function toNotPermittedEntry({ route, source, count }: CountedDeniedGroup, { accountId, userId, keyId }: Caller) {
-  return { action: 'denied.not_permitted', subject: route, accountId, by: { userId, keyId, source }, count } as const;
+  return {
+    action: 'denied.not_permitted',
+    subject: route,
+    accountId,
+    actor: { userId, keyId, source },
+    count,
+  } as const;
 }
 
 function toRejectedSignInEntry({ count }: CountedDeniedGroup, { source, accountId, userId }: DeniedSignIn) {
   const actor = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
-  return { action: 'login.refused', subject, accountId, by: actor, count } as const;
+  return { action: 'login.refused', subject, accountId, actor, count } as const;
 }
 
 function toUnusableKeyEntry({ source, domain, count }: CountedDeniedGroup, key: ApiKeyRow, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
   const detail = { because: explainUnusableKey(key, domain, now) };
   const actor = { userId, keyId, source };
-  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, by: actor, count } as const;
+  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, actor, count } as const;
 }
 
 /** Merges equal entries and adds up their counts. */
@@ -253,7 +263,7 @@ function explainUnusableKey(key: ApiKeyRow, domain: string | undefined, now: num
   return key.domain === domain ? 'unknown at that moment' : 'shown with another domain';
 }
 
-async function findAccountsByDomain(
+async function findAccountIdsByDomain(
   queries: Queries,
   groups: readonly CountedDeniedGroup[],
 ): Promise<Map<string, number>> {

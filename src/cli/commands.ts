@@ -3,57 +3,65 @@ import { version } from '../version.ts';
 import { CliError, onOutputError, stderr, stdout } from './output/screen.ts';
 
 /**
- * A command. `summary` describes the command in the overview of the help. `load` imports the module of the command,
- * only when the command is used, and returns the function that registers the command.
+ * A command. `summary` describes the command in the overview of the help. `loadCommand` imports the module of the
+ * command, only when the command is used, and returns the function that registers the command.
  */
-type CommandEntry = { readonly name: string; readonly summary: string; load(): Promise<(program: Command) => void> };
+type CommandEntry = {
+  readonly name: string;
+  readonly summary: string;
+  loadCommand(): Promise<(program: Command) => void>;
+};
 
 const OPERATOR_COMMANDS: readonly CommandEntry[] = [
-  { name: 'serve', summary: 'run the service', load: async () => (await import('./server/serve.ts')).addServeCommand },
+  {
+    name: 'serve',
+    summary: 'run the service',
+    loadCommand: async () => (await import('./server/serve.ts')).addServeCommand,
+  },
   {
     name: 'accounts',
     summary: 'manage accounts',
-    load: async () => (await import('./admin/accounts.ts')).addAccountCommands,
+    loadCommand: async () => (await import('./admin/accounts.ts')).addAccountCommands,
   },
   {
     name: 'users',
     summary: 'manage users of an account',
-    load: async () => (await import('./admin/accounts.ts')).addUserCommands,
+    loadCommand: async () => (await import('./admin/accounts.ts')).addUserCommands,
   },
   {
     name: 'keys',
     summary: 'manage API keys of an account',
-    load: async () => (await import('./admin/accounts.ts')).addKeyCommands,
+    loadCommand: async () => (await import('./admin/accounts.ts')).addKeyCommands,
   },
   {
     name: 'export',
     summary: 'export an account, or all of them, to a file',
-    load: async () => (await import('./admin/export-import.ts')).addExportCommand,
+    loadCommand: async () => (await import('./admin/export-import.ts')).addExportCommand,
   },
   {
     name: 'import',
     summary: 'import an export, or an account of another service',
-    load: async () => (await import('./admin/export-import.ts')).addImportCommand,
+    loadCommand: async () => (await import('./admin/export-import.ts')).addImportCommand,
   },
   {
     name: 'backup',
     summary: 'back up the database',
-    load: async () => (await import('./admin/backup.ts')).addBackupCommand,
+    loadCommand: async () => (await import('./admin/backup.ts')).addBackupCommand,
   },
   {
     name: 'restore',
     summary: 'restore a backup',
-    load: async () => (await import('./admin/backup.ts')).addRestoreCommand,
+    loadCommand: async () => (await import('./admin/backup.ts')).addRestoreCommand,
   },
   {
     name: 'audit',
     summary: 'list the audit log',
-    load: async () => (await import('./admin/audit.ts')).addAuditCommand,
+    loadCommand: async () => (await import('./admin/audit.ts')).addAuditCommand,
   },
   {
     name: 'doctor',
     summary: 'check the installation and suggest fixes',
-    load: async () => (await import('./admin/doctor.ts')).addDoctorCommands,
+    loadCommand: async () => (await import('./admin/doctor.ts')).addDoctorCommands,
   },
 ];
 
@@ -61,32 +69,32 @@ const CLIENT_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'login',
     summary: 'save the URL of a service, a domain and a key',
-    load: async () => (await import('./client/login.ts')).addLoginCommand,
+    loadCommand: async () => (await import('./client/login.ts')).addLoginCommand,
   },
   {
     name: 'logout',
     summary: 'delete a saved login',
-    load: async () => (await import('./client/login.ts')).addLogoutCommand,
+    loadCommand: async () => (await import('./client/login.ts')).addLogoutCommand,
   },
   {
     name: 'whoami',
     summary: 'show the service and the user of the login',
-    load: async () => (await import('./client/login.ts')).addWhoamiCommand,
+    loadCommand: async () => (await import('./client/login.ts')).addWhoamiCommand,
   },
   {
     name: 'listen',
     summary: 'show occurrences as they happen and forward them to a URL',
-    load: async () => (await import('./client/listen.ts')).addListenCommand,
+    loadCommand: async () => (await import('./client/listen.ts')).addListenCommand,
   },
   {
     name: 'trigger',
     summary: 'cause an occurrence, to test hooks',
-    load: async () => (await import('./client/trigger.ts')).addTriggerCommands,
+    loadCommand: async () => (await import('./client/trigger.ts')).addTriggerCommands,
   },
   {
     name: 'mcp',
     summary: 'serve the API as tools, over the Model Context Protocol',
-    load: async () => (await import('./client/mcp.ts')).addMcpCommand,
+    loadCommand: async () => (await import('./client/mcp.ts')).addMcpCommand,
   },
   createResourceEntry('events', 'manage calendar events'),
   createResourceEntry('clients', 'manage clients'),
@@ -101,7 +109,7 @@ const CLIENT_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'import-calendar',
     summary: 'import the events of an .ics file',
-    load: async () => (await import('./client/import-calendar.ts')).addImportCalendarCommand,
+    loadCommand: async () => (await import('./client/import-calendar.ts')).addImportCalendarCommand,
   },
   createResourceEntry('hooks', 'manage hooks'),
   createResourceEntry('deliveries', 'list and redeliver deliveries'),
@@ -111,7 +119,7 @@ const CLIENT_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
-    load: async () => (await import('./completion/completion.ts')).addCompletionCommand,
+    loadCommand: async () => (await import('./completion/completion.ts')).addCompletionCommand,
   },
 ];
 
@@ -120,7 +128,7 @@ function createResourceEntry(name: string, summary: string): CommandEntry {
   return {
     name,
     summary,
-    load: async () => {
+    loadCommand: async () => {
       const { addResourceCommand } = await import('./resource-commands/command.ts');
       return (program) => addResourceCommand(program, name);
     },
@@ -137,23 +145,24 @@ Exit status: 0 on success and after Ctrl-C; 1 on failure, with one line for each
 import --from-api left records out, which it lists.`;
 
 /** Runs the command line. Errors are printed on standard error, one line each, with exit status 1. */
-export async function run(argv: readonly string[]): Promise<void> {
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
   // A closed pipe is not an error: in `carillon … | head`, the reader closes the pipe early.
   onOutputError((error) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  const words = argv.slice(2);
+  const commandArguments = argv.slice(2);
   // Escape uncaught errors, since their messages may contain untrusted text that Node would print unescaped. `serve`
   // installs its own handler.
-  if (words[0] !== 'serve') process.on('uncaughtException', exitWithStackTrace);
-  // Search the first three words, because `complete --` and `help` come before the name of the command.
-  const program = await createProgram((name) => words.slice(0, 3).includes(name));
+  if (commandArguments[0] !== 'serve') process.on('uncaughtException', exitWithStackTrace);
+  // Search the first three arguments, because `complete --` and `help` come before the name of the command.
+  const program = await createProgram((name) => commandArguments.slice(0, 3).includes(name));
   try {
-    if (words[0] === 'complete') (await import('./completion/completion.ts')).printSuggestions(program, words.slice(1));
+    if (commandArguments[0] === 'complete')
+      (await import('./completion/completion.ts')).printSuggestions(program, commandArguments.slice(1));
     else await program.parseAsync([...argv]);
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
     else if (error instanceof CliError) stderr.print(...error.lines);
-    else if (words[0] === 'serve') throw error;
+    else if (commandArguments[0] === 'serve') throw error;
     else exitWithStackTrace(error);
   }
 }
@@ -180,10 +189,10 @@ export async function createProgram(mustLoad: (name: string) => boolean): Promis
         ),
     })
     .exitOverride();
-  for (const [group, commandEntries] of Object.entries(COMMAND_GROUPS)) {
-    program.commandsGroup(group);
-    for (const { name, summary, load } of commandEntries) {
-      if (mustLoad(name)) (await load())(program);
+  for (const [groupTitle, commandEntries] of Object.entries(COMMAND_GROUPS)) {
+    program.commandsGroup(groupTitle);
+    for (const { name, summary, loadCommand } of commandEntries) {
+      if (mustLoad(name)) (await loadCommand())(program);
       else program.command(name);
       program.commands.at(-1)?.summary(summary);
     }

@@ -19,30 +19,31 @@ export type ParseResult<T> = { value: T } | { fault: string };
 export type Option<T> = {
   /** Name of the flag without `--`. The name of the environment variable is derived from it. */
   readonly flag: string;
+  /** Placeholder for the value in help and docs, such as `duration`. */
   readonly shape: string;
   readonly description: string;
   /** The default as text; undefined if the option may be absent. */
-  readonly initial: string | undefined;
+  readonly defaultText: string | undefined;
   readonly parse: (text: string) => ParseResult<T>;
   /** Set if the value is never logged or displayed. */
-  readonly secret?: true;
+  readonly isSecret?: true;
   /** Converts the value for logs and display, such as to leave out a password. Default: the value itself. */
-  readonly show?: (value: T) => unknown;
+  readonly formatForDisplay?: (value: T) => unknown;
 };
 
-function defineOption<T>(row: Option<T>): Option<T> {
-  return row;
+function defineOption<T>(option: Option<T>): Option<T> {
+  return option;
 }
 
 /** Defines an option for a rate limit, which is off by default. */
-function defineRateLimit(name: string, limitedRequests: string): Option<RequestRate | undefined> {
+function defineRateLimit(flagSuffix: string, requestDescription: string): Option<RequestRate | undefined> {
   return {
-    flag: `rate-limit-${name}`,
+    flag: `rate-limit-${flagSuffix}`,
     shape: 'off|number/s|m|h',
-    description: `Rate limit of ${limitedRequests}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
-    initial: 'off',
+    description: `Rate limit of ${requestDescription}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
+    defaultText: 'off',
     parse: parseRateLimit,
-    show: formatRate,
+    formatForDisplay: formatRate,
   };
 }
 
@@ -52,9 +53,9 @@ function defineQuota(flag: string, description: string): Option<number | undefin
     flag,
     shape: 'off|number',
     description,
-    initial: 'off',
+    defaultText: 'off',
     parse: (text) => (text === 'off' ? { value: undefined } : parseWholeNumber(text, 1, 1_000_000_000, 'off or ')),
-    show: (max) => max ?? 'off',
+    formatForDisplay: (quota) => quota ?? 'off',
   };
 }
 
@@ -68,30 +69,30 @@ export const options = {
     flag: 'host',
     shape: 'address',
     description: 'The address to listen on.',
-    initial: '127.0.0.1',
+    defaultText: '127.0.0.1',
     parse: (text) => (/^[\w.:-]+$/.test(text) ? { value: text } : { fault: 'must be a host name or an IP address' }),
   }),
   port: defineOption({
     flag: 'port',
     shape: 'number',
     description: 'The port to listen on; 0 takes a free one.',
-    initial: '8080',
+    defaultText: '8080',
     parse: (text) => parseWholeNumber(text, 0, 65_535),
   }),
   database: defineOption({
     flag: 'database',
     shape: 'sqlite:path|postgres://…',
     description: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
-    initial: 'sqlite:data/carillon.db',
+    defaultText: 'sqlite:data/carillon.db',
     parse: parseDatabaseUrl,
-    show: formatDatabase,
+    formatForDisplay: formatDatabase,
   }),
   role: defineOption<NodeRole>({
     flag: 'role',
     shape: 'all|api|delivery',
     description:
       'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
-    initial: 'all',
+    defaultText: 'all',
     parse: (text) => {
       const role = nodeRoles.find((candidate) => candidate === text);
       return role === undefined ? { fault: 'must be all, api or delivery' } : { value: role };
@@ -102,7 +103,7 @@ export const options = {
     shape: 'full|any',
     description:
       'Whether to accept a PostgreSQL whose settings (fsync, synchronous_commit) may lose acknowledged writes: full rejects it, any accepts it.',
-    initial: 'full',
+    defaultText: 'full',
     parse: (text) => (text === 'full' || text === 'any' ? { value: text } : { fault: 'must be full or any' }),
   }),
   baseUrl: defineOption({
@@ -110,7 +111,7 @@ export const options = {
     shape: 'url',
     description:
       'The public address of the service; every URL in a response begins with it. Default: http://{host}:{port}.',
-    initial: undefined,
+    defaultText: undefined,
     parse: parseBaseUrl,
   }),
   allowTargets: defineOption<readonly AllowRule[]>({
@@ -118,7 +119,7 @@ export const options = {
     shape: 'list',
     description:
       'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
-    initial: '',
+    defaultText: '',
     parse(text) {
       const parsedRules = parseAllowRules(text);
       return 'fault' in parsedRules ? { fault: parsedRules.fault } : { value: parsedRules.rules };
@@ -128,14 +129,14 @@ export const options = {
     flag: 'retry-waits',
     shape: 'duration,duration',
     description: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
-    initial: '1m,2h',
+    defaultText: '1m,2h',
     parse: parseRetryDelays,
   }),
   attemptTimeout: defineOption({
     flag: 'attempt-timeout',
     shape: 'duration',
     description: 'Timeout of one attempt: DNS, connection and response.',
-    initial: '15s',
+    defaultText: '15s',
     parse: (text) => parseBoundedDuration(text, 100, 300_000),
   }),
   corsOrigins: defineOption<readonly string[]>({
@@ -143,14 +144,14 @@ export const options = {
     shape: 'list',
     description:
       'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
-    initial: '',
+    defaultText: '',
     parse: (text) => parseOrigins(splitList(text)),
   }),
   trustProxy: defineOption<readonly string[]>({
     flag: 'trust-proxy',
     shape: 'list',
     description: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
-    initial: '',
+    defaultText: '',
     parse: parseProxies,
   }),
   smtpUrl: defineOption<MailServer | undefined>({
@@ -158,35 +159,35 @@ export const options = {
     shape: 'smtp://…|smtps://…',
     description:
       'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
-    initial: '',
+    defaultText: '',
     parse: parseMailServer,
-    show: formatMailServer,
+    formatForDisplay: formatMailServer,
   }),
   mailFrom: defineOption<Sender | undefined>({
     flag: 'mail-from',
     shape: 'address',
     description:
       'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
-    initial: '',
+    defaultText: '',
     parse: parseSender,
-    show: formatSender,
+    formatForDisplay: formatSender,
   }),
   metricsToken: defineOption<string>({
     flag: 'metrics-token',
     shape: 'token',
     description:
       'Token for /metrics, sent as Authorization: Bearer …. Without this option /metrics is only served to this machine.',
-    initial: '',
+    defaultText: '',
     parse: (text) =>
       text === '' || text.length >= 16 ? { value: text } : { fault: 'must be at least 16 characters long' },
-    secret: true,
+    isSecret: true,
   }),
   maxRequests: defineOption({
     flag: 'max-requests',
     shape: 'number',
     description:
       'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
-    initial: '1000',
+    defaultText: '1000',
     parse: (text) => parseWholeNumber(text, 1, 100_000),
   }),
   maxConnections: defineOption({
@@ -194,7 +195,7 @@ export const options = {
     shape: 'number',
     description:
       'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
-    initial: '20000',
+    defaultText: '20000',
     parse: (text) => parseWholeNumber(text, 16, 1_000_000),
   }),
   maxUnread: defineOption({
@@ -202,8 +203,8 @@ export const options = {
     shape: 'MiB',
     description:
       'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
-    initial: '128',
-    // With at least 80 MiB, the share of one user (an eighth) is enough for the largest page.
+    defaultText: '128',
+    // With at least 80 MiB, the limit of one user (an eighth, 10 MiB) is enough for the largest page.
     parse: (text) => parseWholeNumber(text, 80, 65_536),
   }),
   maxFollowers: defineOption({
@@ -211,7 +212,7 @@ export const options = {
     shape: 'number',
     description:
       'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
-    initial: '10000',
+    defaultText: '10000',
     parse: (text) => parseWholeNumber(text, 1, 1_000_000),
   }),
   rateLimitKeyReads: defineRateLimit('key-reads', 'reading requests per key'),
@@ -223,9 +224,9 @@ export const options = {
     shape: 'off|number/s|m|h',
     description:
       'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
-    initial: '60/m',
+    defaultText: '60/m',
     parse: parseRateLimit,
-    show: formatRate,
+    formatForDisplay: formatRate,
   }),
   maxHooks: defineQuota('max-hooks-per-account', 'Quota of live hooks per account; beyond it, 409.'),
   maxPending: defineQuota(
@@ -237,14 +238,14 @@ export const options = {
     shape: 'number',
     description:
       'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
-    initial: '1000',
+    defaultText: '1000',
     parse: (text) => parseWholeNumber(text, 1, 2_000),
   }),
   logLevel: defineOption({
     flag: 'log-level',
     shape: 'level',
     description: 'The lowest level that is logged: debug, info, warn, error or silent.',
-    initial: 'info',
+    defaultText: 'info',
     parse: (text) =>
       ['debug', 'info', 'warn', 'error', 'silent'].includes(text)
         ? { value: text }
@@ -259,10 +260,10 @@ export function environmentVariableOf(flag: string): string {
   return `CARILLON_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-function parseWholeNumber(text: string, min: number, max: number, alternatives = ''): ParseResult<number> {
+function parseWholeNumber(text: string, min: number, max: number, alternativesText = ''): ParseResult<number> {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return { value };
-  return { fault: `must be ${alternatives}a whole number from ${min} to ${max}` };
+  return { fault: `must be ${alternativesText}a whole number from ${min} to ${max}` };
 }
 
 function parseRateLimit(text: string): ParseResult<RequestRate | undefined> {
@@ -284,10 +285,10 @@ function parseBoundedDuration(text: string, minMs: number, maxMs: number): Parse
 }
 
 function parseBaseUrl(text: string): ParseResult<string> {
-  const invalidUrl = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
+  const urlError = { fault: 'must be an http or https address without query, such as https://calendar.example.com' };
   const url = URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) return invalidUrl;
-  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return invalidUrl;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return urlError;
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') return urlError;
   return { value: url.href.replace(/([^/])\/+$/, '$1') };
 }
 
@@ -306,9 +307,9 @@ function parseProxies(text: string): ParseResult<readonly string[]> {
   const proxies = splitList(text);
   const invalidProxy = proxies.find((proxy) => {
     const [address = '', prefixBits, ...extraParts] = proxy.split('/');
-    const family = isIP(address);
-    if (family === 0 || extraParts.length > 0) return true;
-    return prefixBits !== undefined && !(/^\d+$/.test(prefixBits) && Number(prefixBits) <= (family === 4 ? 32 : 128));
+    const ipFamily = isIP(address);
+    if (ipFamily === 0 || extraParts.length > 0) return true;
+    return prefixBits !== undefined && !(/^\d+$/.test(prefixBits) && Number(prefixBits) <= (ipFamily === 4 ? 32 : 128));
   });
   return invalidProxy === undefined
     ? { value: proxies }

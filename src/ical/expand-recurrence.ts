@@ -15,22 +15,22 @@ export type ExpansionRange = {
 };
 
 /**
- * Yields the times of a rule within the range, in order. The expansion goes through the days of the range, so that it
- * also ends for a rule that has no times. A rule with COUNT is expanded from DTSTART, because all of its times must be
- * counted. Any other rule is expanded from the start of the range. Returns whether the rule may have times after the
- * range.
+ * Yields the occurrences of an RRULE or EXRULE within the range, in order, as local times. The expansion goes through the days of
+ * the range, so it ends even if the rule has no occurrences. A rule with COUNT is expanded from DTSTART, because all of
+ * its occurrences must be counted. Any other rule is expanded from the start of the range. Returns whether the rule may
+ * have occurrences after the range.
  */
 export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
-  const lastMs = Math.min(range.toMs, untilMs);
-  const firstMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
+  const lastAllowedMs = Math.min(range.toMs, untilMs);
+  const expansionStartMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
   let occurrenceCount = 0;
-  for (const atMs of selectTimes(rule, { ...range, fromMs: firstMs, toMs: lastMs })) {
-    if (atMs < startMs) continue;
-    if (atMs > lastMs) break;
+  for (const wallMs of selectTimes(rule, { ...range, fromMs: expansionStartMs, toMs: lastAllowedMs })) {
+    if (wallMs < startMs) continue;
+    if (wallMs > lastAllowedMs) break;
     occurrenceCount += 1;
-    if (atMs >= fromMs) yield atMs;
+    if (wallMs >= fromMs) yield wallMs;
     if (occurrenceCount >= count) return false;
   }
   return untilMs > range.toMs;
@@ -43,27 +43,37 @@ const MAX_PERIOD_DAYS = new Map<RecurrenceRule['frequency'], number>([
   ['YEARLY', 366],
 ]);
 
-/** Yields all matching times. With BYSETPOS, yields only the times of each period that BYSETPOS selects. */
+/**
+ * Yields the local times that match the rule. With BYSETPOS, yields only the times that BYSETPOS selects in each period
+ * (day, week, month or year).
+ */
 function* selectTimes(rule: RecurrenceRule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
   const ruleDays = new RuleDays(rule, Math.floor(startMs / DAY_MS));
   const ruleTimesOfDay = new RuleTimesOfDay(rule, startMs);
-  const firstDay = Math.floor(fromMs / DAY_MS);
+  const firstDayNumber = Math.floor(fromMs / DAY_MS);
   if (rule.positions === undefined) {
-    yield* generateTimes(ruleDays, ruleTimesOfDay, firstDay, toMs, take);
+    yield* generateTimes(ruleDays, ruleTimesOfDay, firstDayNumber, toMs, take);
     return;
   }
   let periodTimes: number[] = [];
   let currentPeriodNumber: number | undefined;
   // The last period is expanded to its end, even beyond the range, because BYSETPOS can count from the end of a period.
-  const lastMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
-  for (const atMs of generateTimes(ruleDays, ruleTimesOfDay, ruleDays.firstDayOfPeriod(firstDay), lastMs, take)) {
-    const periodNumber = ruleTimesOfDay.periodNumberOf(atMs) ?? ruleDays.firstDayOfPeriod(Math.floor(atMs / DAY_MS));
+  const lastPeriodEndMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
+  for (const wallMs of generateTimes(
+    ruleDays,
+    ruleTimesOfDay,
+    ruleDays.firstDayOfPeriod(firstDayNumber),
+    lastPeriodEndMs,
+    take,
+  )) {
+    const periodNumber =
+      ruleTimesOfDay.periodNumberOf(wallMs) ?? ruleDays.firstDayOfPeriod(Math.floor(wallMs / DAY_MS));
     if (periodNumber !== currentPeriodNumber) {
       yield* selectPositions(periodTimes, rule.positions);
       periodTimes = [];
     }
     currentPeriodNumber = periodNumber;
-    periodTimes.push(atMs);
+    periodTimes.push(wallMs);
   }
   // If the budget ran out, the last period is incomplete and its positions are unknown.
   if (take(0)) yield* selectPositions(periodTimes, rule.positions);
@@ -77,27 +87,27 @@ function selectPositions(periodTimes: readonly number[], positions: ReadonlySet<
 function* generateTimes(
   ruleDays: RuleDays,
   ruleTimesOfDay: RuleTimesOfDay,
-  firstDay: number,
+  firstDayNumber: number,
   toMs: number,
   take: ExpansionRange['take'],
 ) {
-  for (let day = firstDay; day * DAY_MS <= toMs; ) {
+  for (let dayNumber = firstDayNumber; dayNumber * DAY_MS <= toMs; ) {
     if (!take(1)) return;
-    const candidateDay = ruleDays.nextCandidateDay(day);
-    if (candidateDay === day) {
-      for (const atMs of ruleTimesOfDay.timesOn(day)) {
+    const candidateDayNumber = ruleDays.nextCandidateDay(dayNumber);
+    if (candidateDayNumber === dayNumber) {
+      for (const wallMs of ruleTimesOfDay.generateTimesOn(dayNumber)) {
         if (!take(1)) return;
-        if (atMs !== undefined) yield atMs;
+        if (wallMs !== undefined) yield wallMs;
       }
     }
-    day = Math.max(candidateDay, day + 1);
+    dayNumber = Math.max(candidateDayNumber, dayNumber + 1);
   }
 }
 
 const DAY_S = 86_400;
 
 /** Length in seconds of one unit of each frequency that is shorter than a day. */
-const UNIT_S = new Map<RecurrenceRule['frequency'], number>([
+const UNIT_LENGTH_S = new Map<RecurrenceRule['frequency'], number>([
   ['SECONDLY', 1],
   ['MINUTELY', 60],
   ['HOURLY', 3_600],
@@ -105,53 +115,56 @@ const UNIT_S = new Map<RecurrenceRule['frequency'], number>([
 
 /** The numbers from 0 to 59: all minutes of an hour, or all seconds of a minute. */
 const ZERO_TO_59: readonly number[] = Array.from({ length: 60 }, (_, number) => number);
-const HOURS = ZERO_TO_59.slice(0, 24);
+const ALL_HOURS = ZERO_TO_59.slice(0, 24);
 
 /**
- * Computes the times of day of a rule. Its unit is the frequency of the rule (an hour, a minute or a second), or the
- * whole day if the frequency is daily or longer. The rule selects some units of a day, and has the same times within
- * each of them.
+ * Computes the times of day at which a rule has occurrences. A day is divided into units: hours, minutes or seconds, as
+ * the frequency of the rule says. If the frequency is daily or longer, the only unit is the whole day. The rule selects
+ * some units of a day, and has the same times within each selected unit.
  */
 class RuleTimesOfDay {
   readonly #rule: RecurrenceRule;
-  readonly #unitS: number;
-  readonly #startUnit: number;
+  readonly #unitLengthS: number;
+  readonly #startUnitNumber: number;
   readonly #unitInterval: number;
   /**
    * The hours, minutes and seconds of the units that the rule allows; `[0]` for each part that is smaller than a unit.
    */
-  readonly #allowedParts: readonly (readonly number[])[];
+  readonly #allowedTimeParts: readonly (readonly number[])[];
   /** Times within each unit, in milliseconds from its start. */
-  readonly #timesWithinUnit: readonly number[];
+  readonly #offsetsWithinUnitMs: readonly number[];
 
   constructor(rule: RecurrenceRule, startMs: number) {
-    const unitS = UNIT_S.get(rule.frequency) ?? DAY_S;
+    const unitLengthS = UNIT_LENGTH_S.get(rule.frequency) ?? DAY_S;
     const startSecondOfDay = modulo(startMs, DAY_MS) / SECOND_MS;
     const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(toSortedArray);
     this.#rule = rule;
-    this.#unitS = unitS;
-    this.#startUnit = Math.floor(startMs / SECOND_MS / unitS);
-    this.#unitInterval = unitS === DAY_S ? 1 : rule.interval;
-    this.#allowedParts = [
-      unitS === DAY_S ? [0] : (hours ?? HOURS),
-      unitS > 60 ? [0] : (minutes ?? ZERO_TO_59),
-      unitS > 1 ? [0] : (seconds ?? ZERO_TO_59),
+    this.#unitLengthS = unitLengthS;
+    this.#startUnitNumber = Math.floor(startMs / SECOND_MS / unitLengthS);
+    this.#unitInterval = unitLengthS === DAY_S ? 1 : rule.interval;
+    this.#allowedTimeParts = [
+      unitLengthS === DAY_S ? [0] : (hours ?? ALL_HOURS),
+      unitLengthS > 60 ? [0] : (minutes ?? ZERO_TO_59),
+      unitLengthS > 1 ? [0] : (seconds ?? ZERO_TO_59),
     ];
     const secondsWithinUnit = generateSecondsOfDay([
-      unitS < DAY_S ? [0] : (hours ?? [Math.floor(startSecondOfDay / 3_600)]),
-      unitS <= 60 ? [0] : (minutes ?? [Math.floor(startSecondOfDay / 60) % 60]),
-      unitS === 1 ? [0] : (seconds ?? [startSecondOfDay % 60]),
+      unitLengthS < DAY_S ? [0] : (hours ?? [Math.floor(startSecondOfDay / 3_600)]),
+      unitLengthS <= 60 ? [0] : (minutes ?? [Math.floor(startSecondOfDay / 60) % 60]),
+      unitLengthS === 1 ? [0] : (seconds ?? [startSecondOfDay % 60]),
     ]);
-    this.#timesWithinUnit = [...secondsWithinUnit].map((second) => second * SECOND_MS);
+    this.#offsetsWithinUnitMs = [...secondsWithinUnit].map((second) => second * SECOND_MS);
   }
 
   /**
-   * Yields the times of a day. Yields `undefined` for each rejected unit, so that the caller counts its check as work.
+   * Yields the times of a day. Yields `undefined` for each rejected unit, so that the caller can charge the check to
+   * its budget.
    */
-  *timesOn(day: number): Generator<number | undefined> {
-    for (const unit of this.#unitsOn(day)) {
-      if (unit === undefined) yield undefined;
-      else for (const offsetMs of this.#timesWithinUnit) yield day * DAY_MS + unit * this.#unitS * SECOND_MS + offsetMs;
+  *generateTimesOn(dayNumber: number): Generator<number | undefined> {
+    for (const unitOfDay of this.#generateUnitsOn(dayNumber)) {
+      if (unitOfDay === undefined) yield undefined;
+      else
+        for (const offsetMs of this.#offsetsWithinUnitMs)
+          yield dayNumber * DAY_MS + unitOfDay * this.#unitLengthS * SECOND_MS + offsetMs;
     }
   }
 
@@ -159,33 +172,37 @@ class RuleTimesOfDay {
    * Returns a number that identifies the second, minute or hour of a time; undefined if the frequency is daily or
    * longer.
    */
-  periodNumberOf(atMs: number): number | undefined {
-    return this.#unitS === DAY_S ? undefined : Math.floor(atMs / SECOND_MS / this.#unitS);
+  periodNumberOf(wallMs: number): number | undefined {
+    return this.#unitLengthS === DAY_S ? undefined : Math.floor(wallMs / SECOND_MS / this.#unitLengthS);
   }
 
   /**
-   * Yields the units of a day. Iterates over the units of the interval or over the allowed units, whichever are fewer.
+   * Yields the selected units of a day, and `undefined` for each rejected unit. Iterates over the units of the interval
+   * or over the allowed units, whichever are fewer.
    */
-  *#unitsOn(day: number): Generator<number | undefined> {
-    const unitsPerDay = DAY_S / this.#unitS;
-    const firstUnit = modulo(this.#startUnit - day * unitsPerDay, this.#unitInterval);
-    if (unitsPerDay / this.#unitInterval < this.#allowedParts.reduce((product, { length }) => product * length, 1)) {
-      for (let unit = firstUnit; unit < unitsPerDay; unit += this.#unitInterval)
-        yield this.#allowsUnit(unit) ? unit : undefined;
+  *#generateUnitsOn(dayNumber: number): Generator<number | undefined> {
+    const unitsPerDay = DAY_S / this.#unitLengthS;
+    const firstUnitOfDay = modulo(this.#startUnitNumber - dayNumber * unitsPerDay, this.#unitInterval);
+    if (
+      unitsPerDay / this.#unitInterval <
+      this.#allowedTimeParts.reduce((product, { length }) => product * length, 1)
+    ) {
+      for (let unitOfDay = firstUnitOfDay; unitOfDay < unitsPerDay; unitOfDay += this.#unitInterval)
+        yield this.#allowsUnit(unitOfDay) ? unitOfDay : undefined;
       return;
     }
-    for (const second of generateSecondsOfDay(this.#allowedParts)) {
-      const unit = second / this.#unitS;
-      yield modulo(unit - firstUnit, this.#unitInterval) === 0 ? unit : undefined;
+    for (const secondOfDay of generateSecondsOfDay(this.#allowedTimeParts)) {
+      const unitOfDay = secondOfDay / this.#unitLengthS;
+      yield modulo(unitOfDay - firstUnitOfDay, this.#unitInterval) === 0 ? unitOfDay : undefined;
     }
   }
 
-  #allowsUnit(unit: number): boolean {
+  #allowsUnit(unitOfDay: number): boolean {
     const { hours, minutes, seconds } = this.#rule;
-    const second = unit * this.#unitS;
-    if (hours?.has(Math.floor(second / 3_600)) === false) return false;
-    if (this.#unitS <= 60 && minutes?.has(Math.floor(second / 60) % 60) === false) return false;
-    return !(this.#unitS === 1 && seconds?.has(second % 60) === false);
+    const secondOfDay = unitOfDay * this.#unitLengthS;
+    if (hours?.has(Math.floor(secondOfDay / 3_600)) === false) return false;
+    if (this.#unitLengthS <= 60 && minutes?.has(Math.floor(secondOfDay / 60) % 60) === false) return false;
+    return !(this.#unitLengthS === 1 && seconds?.has(secondOfDay % 60) === false);
   }
 }
 
@@ -206,12 +223,12 @@ function toSortedArray(numbers: ReadonlySet<number> | undefined): readonly numbe
 
 /** A work budget in steps. It can be part of a larger budget: `take` then consumes steps of both. */
 export class WorkBudget {
-  readonly #parent: WorkBudget | undefined;
+  readonly #parentBudget: WorkBudget | undefined;
   #remainingSteps: number;
 
-  constructor(maxSteps: number, parent?: WorkBudget) {
+  constructor(maxSteps: number, parentBudget?: WorkBudget) {
     this.#remainingSteps = maxSteps;
-    this.#parent = parent;
+    this.#parentBudget = parentBudget;
   }
 
   get isSpent(): boolean {
@@ -221,7 +238,7 @@ export class WorkBudget {
   /** Consumes steps. Returns false if this budget or its parent is used up. */
   readonly take = (steps: number): boolean => {
     this.#remainingSteps -= steps;
-    const isWithinParent = this.#parent?.take(steps) ?? true;
+    const isWithinParent = this.#parentBudget?.take(steps) ?? true;
     return isWithinParent && this.#remainingSteps >= 0;
   };
 }

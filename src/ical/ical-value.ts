@@ -14,9 +14,9 @@ import {
   unescapeText,
 } from './values.ts';
 
-/** A parsed VEVENT of the file. `line` is the number of its first line, counted from 1. */
+/** A parsed VEVENT of the file. `lineNumber` is the number of its first line, counted from 1. */
 export type IcalEvent = {
-  readonly line: number;
+  readonly lineNumber: number;
   readonly uid: string;
   /** The summary, trimmed. */
   readonly name: string;
@@ -33,7 +33,7 @@ export type IcalEvent = {
   readonly excludedRules: readonly RecurrenceRule[];
   readonly excludedTimes: readonly IcalTime[];
   /** RECURRENCE-ID: the time of the series that this event overrides, and whether it also overrides all later times. */
-  readonly recurrenceId: { readonly at: IcalTime; readonly isThisAndFuture: boolean } | undefined;
+  readonly recurrenceId: { readonly overriddenTime: IcalTime; readonly isThisAndFuture: boolean } | undefined;
   /** Names of the properties and components that are not imported, because an event has no field for them. */
   readonly unsupportedNames: readonly string[];
 };
@@ -49,35 +49,35 @@ const LIST_PROPERTIES = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 const MAX_RULES = 20;
 
 /** Parses a VEVENT. A line that cannot be parsed is left out and reported; the rest of the event is used. */
-export function parseEvent(component: IcalComponent, drops: SkipReport): IcalEvent {
-  const parser = new EventParser(component, drops);
+export function parseEvent(component: IcalComponent, skipReport: SkipReport): IcalEvent {
+  const parser = new EventParser(component, skipReport);
   return parser.parse();
 }
 
 class EventParser {
   readonly #component: IcalComponent;
-  readonly #drops: SkipReport;
+  readonly #skipReport: SkipReport;
   readonly #singleProperties = new Map<string, IcalProperty>();
   readonly #listProperties = new Map<string, IcalProperty[]>();
   readonly #unsupportedNames: string[] = [];
   #isMarkedAllDay = false;
 
-  constructor(component: IcalComponent, drops: SkipReport) {
+  constructor(component: IcalComponent, skipReport: SkipReport) {
     this.#component = component;
-    this.#drops = drops;
+    this.#skipReport = skipReport;
     for (const line of component.lines) {
       const property = parseProperty(line);
-      if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
+      if (property === undefined) skipReport.add('line', 'malformed_line', line.lineNumber, line.text);
       else this.#addProperty(property);
     }
   }
 
   parse(): IcalEvent {
-    const { line, lines, components } = this.#component;
+    const { lineNumber, lines, components } = this.#component;
     const uid = this.#parseText('UID').trim();
     const start = this.#parseTime('DTSTART');
     return {
-      line,
+      lineNumber,
       // The contents identify an event that has no UID.
       uid: uid === '' ? `without ${lines.map(({ text }) => text).join('\n')}` : uid,
       name: this.#parseText('SUMMARY').toWellFormed().replaceAll('\0', '').trim(),
@@ -131,9 +131,9 @@ class EventParser {
   /** Parses RECURRENCE-ID. If its time cannot be parsed, the start of the event is used. */
   #parseRecurrenceId(start: IcalTime | undefined): IcalEvent['recurrenceId'] {
     const property = this.#singleProperties.get('RECURRENCE-ID');
-    const at = this.#parseTime('RECURRENCE-ID') ?? start;
-    if (property === undefined || at === undefined) return undefined;
-    return { at, isThisAndFuture: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
+    const overriddenTime = this.#parseTime('RECURRENCE-ID') ?? start;
+    if (property === undefined || overriddenTime === undefined) return undefined;
+    return { overriddenTime, isThisAndFuture: property.parameters.get('RANGE')?.toUpperCase() === 'THISANDFUTURE' };
   }
 
   #parseRules(name: string): readonly RecurrenceRule[] {
@@ -147,16 +147,16 @@ class EventParser {
   }
 
   /** Parses the times of a list property. A line with an invalid time is reported, and its valid times are used. */
-  #parseList<T>(name: string, parse: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
+  #parseList<T>(name: string, parseValues: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
     return (this.#listProperties.get(name) ?? []).flatMap((property) => {
-      const parsedValues = parse(property);
+      const parsedValues = parseValues(property);
       const validValues = parsedValues.filter((value) => value !== undefined);
       if (validValues.length < parsedValues.length) this.#reportSkipped('bad_time', property);
       return validValues;
     });
   }
 
-  #reportSkipped(reason: SkipReason, { name, line, value }: IcalProperty): void {
-    this.#drops.add(name, reason, line, value === '' ? 'empty' : value);
+  #reportSkipped(reason: SkipReason, { name, lineNumber, value }: IcalProperty): void {
+    this.#skipReport.add(name, reason, lineNumber, value === '' ? 'empty' : value);
   }
 }

@@ -16,12 +16,12 @@ const PARSE_TIMEOUT_MS = 15_000;
  * Heap limits of the child process, in MiB. A file of 8 MiB with 49,900 events takes 140 MiB in all. With the default
  * young generation, it would take 60 MiB more and not be faster.
  */
-const HEAP_LIMITS = ['--max-old-space-size=192', '--max-semi-space-size=2'];
+const HEAP_LIMIT_FLAGS = ['--max-old-space-size=192', '--max-semi-space-size=2'];
 
 const PARSER_PATH = fileURLToPath(new URL(`./parser-process${extname(import.meta.url)}`, import.meta.url));
 
 /** The message to the child process. */
-export type ParseTask = { readonly options: ParseOptions; readonly longestMs: number };
+export type ParseTask = { readonly options: ParseOptions; readonly timeoutMs: number };
 /**
  * The messages from the child process: the line that is being parsed (`line`), then the result (`read`), an error of
  * the file (`fault`) or an internal error.
@@ -61,7 +61,7 @@ export function parseInChildProcess(
   options: ParseOptions,
   timeoutMs = PARSE_TIMEOUT_MS,
 ): Promise<ParsedCalendar> {
-  return parserSemaphore.run(accountId, () => runParserProcess(fd, options, timeoutMs));
+  return parserSemaphore.runWithPermit(accountId, () => runParserProcess(fd, options, timeoutMs));
 }
 
 function runParserProcess(fd: number, options: ParseOptions, timeoutMs: number): Promise<ParsedCalendar> {
@@ -70,30 +70,30 @@ function runParserProcess(fd: number, options: ParseOptions, timeoutMs: number):
       serialization: 'advanced',
       // An empty environment keeps secrets from the child; Windows starts no process without SystemRoot.
       env: process.env.SystemRoot === undefined ? {} : { SystemRoot: process.env.SystemRoot },
-      execArgv: HEAP_LIMITS,
+      execArgv: HEAP_LIMIT_FLAGS,
       stdio: [fd, 'ignore', 'ignore', 'ipc'],
     });
-    let currentLine = 1;
+    let currentLineNumber = 1;
     const cancelTimeout = systemClock.after(timeoutMs, () => abortParsing('takes too long to work out'));
     function abortParsing(message: string): void {
-      reject(new CalendarError(currentLine, message));
+      reject(new CalendarError(currentLineNumber, message));
       child.kill('SIGKILL');
     }
     child.on('message', (reply: ParserReply) => {
-      if ('line' in reply) currentLine = reply.line;
+      if ('line' in reply) currentLineNumber = reply.line;
       else if ('read' in reply) resolve(reply.read);
       else if ('fault' in reply) reject(new CalendarError(reply.fault.line, reply.fault.message));
       else reject(new Error(reply.internalError));
     });
     child.once('error', reject);
     // If a result was received, the promise is already settled, and rejecting it has no effect.
-    child.once('close', (code) => {
+    child.once('close', (exitCode) => {
       cancelTimeout();
       // If Node runs out of memory, a signal ends it; on systems without signals, it exits with code 134.
-      if (code === null || code === 134) abortParsing('takes too much memory to work out');
-      else reject(new Error(`the calendar parser process ended with code ${code}`));
+      if (exitCode === null || exitCode === 134) abortParsing('takes too much memory to work out');
+      else reject(new Error(`the calendar parser process ended with code ${exitCode}`));
     });
-    child.send({ options, longestMs: timeoutMs } satisfies ParseTask, (error) => {
+    child.send({ options, timeoutMs } satisfies ParseTask, (error) => {
       if (error !== null) reject(error);
     });
   });

@@ -24,8 +24,8 @@ const calendar = (...lines: readonly string[]) => ['BEGIN:VCALENDAR', 'VERSION:2
 const event = (...lines: readonly string[]) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT'];
 const spans = ({ events }: ParsedCalendar) => events.map(({ start_date, due_date }) => [start_date, due_date]);
 const starts = ({ events }: ParsedCalendar) => events.map(({ start_date }) => start_date);
-const reportRows = ({ dropped }: ParsedCalendar) =>
-  dropped.map(({ reason, what, count }: SkippedItems) => [reason, what, count]);
+const reportRows = ({ skippedItems }: ParsedCalendar) =>
+  skippedItems.map(({ reason, what, count }: SkippedItems) => [reason, what, count]);
 
 /** A file as Google Calendar writes it. */
 const GOOGLE = calendar(
@@ -104,7 +104,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
     ['no_field', 'VALARM', 1],
     ['zone_of_file', 'TZID', 1],
   ]);
-  assert.deepEqual(google.dropped[0]?.examples, ['line 7: Casting, first try']);
+  assert.deepEqual(google.skippedItems[0]?.examples, ['line 7: Casting, first try']);
 
   assert.deepEqual(spans(read(OUTLOOK)), [
     ['2027-03-18 09:00:00', '2027-03-18 09:30:00'],
@@ -125,7 +125,7 @@ test('X9 files of Google, Outlook and Apple are parsed, in the zone of the file 
     ['not_an_event', 'VTODO', 1],
     ['no_zone', 'TZID', 1],
   ]);
-  assert.deepEqual(apple.dropped[0]?.examples, ['line 26: Buy bronze']);
+  assert.deepEqual(apple.skippedItems[0]?.examples, ['line 26: Buy bronze']);
 });
 
 test('X9 UTC times are converted to the requested zone, else to that of the file, else stay UTC', () => {
@@ -297,7 +297,7 @@ test('X9 only what cannot be an event is left out, and reported with reason and 
     ['New', 'Theirs', 'Untitled', 'n'.repeat(255), 'Without an identifier', 'Too late'],
   );
   assert.deepEqual(
-    found.dropped.map(({ reason, what, examples }) => [reason, what, ...examples]),
+    found.skippedItems.map(({ reason, what, examples }) => [reason, what, ...examples]),
     [
       ['no_start', 'VEVENT', 'line 3: No beginning', 'line 7: No time', 'line 53: No day'],
       ['bad_time', 'DTSTART', 'line 9: tomorrow', 'line 55: 20270230T090000'],
@@ -324,11 +324,11 @@ test('X9 a file that is not a calendar is rejected with the line; any line endin
   for (const [text, line, message] of faults) {
     assert.throws(
       () => parseCalendar(text, OPTIONS, () => undefined),
-      (error) => error instanceof CalendarError && error.line === line && message.test(error.message),
+      (error) => error instanceof CalendarError && error.lineNumber === line && message.test(error.message),
       text,
     );
   }
-  assert.deepEqual(read(calendar()).dropped, [], 'one that is empty is a calendar');
+  assert.deepEqual(read(calendar()).skippedItems, [], 'one that is empty is a calendar');
   for (const ending of ['\r\n', '\n', '\r']) {
     const text = `\ufeff  ${calendar(...event('UID:1', 'DTSTART:20270101T09', ' 0000', 'SUMMARY:x')).join(ending)}${ending}`;
     assert.deepEqual(starts(parseCalendar(text, OPTIONS, () => undefined)), ['2027-01-01 09:00:00']);
@@ -370,12 +370,13 @@ test('X9 ten files of one account leave a parser and most of the queue to other 
   const { promise: bombsEnd, resolve: endBombs } = Promise.withResolvers<void>();
   const refused: string[] = [];
   const bombs = Array.from({ length: 10 }, () =>
-    readers.run(1, () => bombsEnd).catch(({ code }) => refused.push(code)),
+    readers.runWithPermit(1, () => bombsEnd).catch(({ code }) => refused.push(code)),
   );
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(refused, Array(7).fill('overloaded'), 'one is read and two wait');
   // Other files are parsed, although none of the slow files has finished.
-  for (const accountId of [2, 3, 2, 3]) assert.equal(await readers.run(accountId, async () => 'read'), 'read');
+  for (const accountId of [2, 3, 2, 3])
+    assert.equal(await readers.runWithPermit(accountId, async () => 'read'), 'read');
   endBombs();
   await Promise.all(bombs);
 });
@@ -386,7 +387,7 @@ test('X9 the parser process exits after its parent has died', async (t) => {
     env: {},
   });
   t.after(() => reader.kill('SIGKILL'));
-  reader.send({ options: OPTIONS, longestMs: 1 } satisfies ParseTask);
+  reader.send({ options: OPTIONS, timeoutMs: 1 } satisfies ParseTask);
   const [code] = await once(reader, 'exit');
   assert.notEqual(code, 0);
 });
@@ -396,13 +397,13 @@ for (const one of oddCalendars) {
     const zone = 'zone' in one ? one.zone : 'Europe/Zurich';
     const options = { zone, domain: 'acme.test', from: '2026-01-01', to: '2028-12-31' };
     const text = ['BEGIN:VCALENDAR', ...one.lines, 'END:VCALENDAR'].join('\r\n');
-    const { events, dropped } = parseCalendar(text, options, () => undefined);
+    const { events, skippedItems } = parseCalendar(text, options, () => undefined);
     assert.deepEqual(
       events.map(({ event_name, start_date, due_date }) => [event_name, start_date, due_date]),
       one.events,
     );
     assert.deepEqual(
-      dropped.flatMap(({ reason, what, examples }) => examples.map((example) => [reason, what, example])),
+      skippedItems.flatMap(({ reason, what, examples }) => examples.map((example) => [reason, what, example])),
       one.expectedReport,
     );
   });

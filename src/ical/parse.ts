@@ -10,7 +10,7 @@ import { isZoneName } from './zone.ts';
 
 export type ParsedCalendar = {
   readonly events: readonly ParsedEvent[];
-  readonly dropped: readonly SkippedItems[];
+  readonly skippedItems: readonly SkippedItems[];
   readonly zone: string;
 };
 
@@ -30,38 +30,39 @@ const MAX_STEPS_PER_FILE = 8_000_000;
 export function parseCalendar(
   text: string,
   options: ParseOptions,
-  onRecurringEvent: (line: number) => void,
+  onRecurringEvent: (lineNumber: number) => void,
 ): ParsedCalendar {
-  const drops = new SkipReport();
-  const { components, lines } = readComponents(text, drops);
+  const skipReport = new SkipReport();
+  const { components, calendarLines } = readComponents(text, skipReport);
   const workBudget = new WorkBudget(MAX_STEPS_PER_FILE);
-  const fileZone = readFileZone(lines, drops);
+  const fileZone = readFileZone(calendarLines, skipReport);
   const zone = options.zone ?? fileZone;
-  const zones = new SourceZones(components, drops, workBudget);
-  const timeConverter = new TimeConverter(zones, zone);
+  const sourceZones = new SourceZones(components, skipReport, workBudget);
+  const timeConverter = new TimeConverter(sourceZones, zone);
   const events: ParsedEvent[] = [];
-  const seriesConverter = new SeriesConverter({ drops, times: timeConverter, options, steps: workBudget, events });
-  for (const [uid, uidEvents] of parseEvents(components, drops)) {
-    const line = uidEvents[0]?.line ?? 1;
-    if (uidEvents.some(({ rules }) => rules.length > 0)) onRecurringEvent(line);
-    seriesConverter.convertSeries(uid, uidEvents);
+  const seriesConverter = new SeriesConverter({ skipReport, timeConverter, options, workBudget, events });
+  for (const [uid, sameUidEvents] of parseEvents(components, skipReport)) {
+    const lineNumber = sameUidEvents[0]?.lineNumber ?? 1;
+    if (sameUidEvents.some(({ rules }) => rules.length > 0)) onRecurringEvent(lineNumber);
+    seriesConverter.convertSeries(uid, sameUidEvents);
     if (events.length > MAX_EVENTS) {
-      throw new CalendarError(line, `is beyond ${MAX_EVENTS} events, repetitions included; split the file`);
+      throw new CalendarError(lineNumber, `is beyond ${MAX_EVENTS} events, repetitions included; split the file`);
     }
-    if (workBudget.isSpent) throw new CalendarError(line, 'takes too long to work out: too much repeats too often');
+    if (workBudget.isSpent)
+      throw new CalendarError(lineNumber, 'takes too long to work out: too much repeats too often');
   }
   if (options.zone === undefined) {
-    for (const [name, line] of timeConverter.usedZones)
-      drops.add('TZID', zone === undefined ? 'no_zone' : 'zone_of_file', line, name);
+    for (const [name, lineNumber] of timeConverter.firstUseByZone)
+      skipReport.add('TZID', zone === undefined ? 'no_zone' : 'zone_of_file', lineNumber, name);
   }
-  return { events, dropped: drops.rows, zone: zone ?? 'UTC' };
+  return { events, skippedItems: skipReport.rows, zone: zone ?? 'UTC' };
 }
 
 /** Returns the zone that X-WR-TIMEZONE names. Also reports the lines of the calendar that are not properties. */
-function readFileZone(lines: readonly ContentLine[], drops: SkipReport): string | undefined {
+function readFileZone(lines: readonly ContentLine[], skipReport: SkipReport): string | undefined {
   const properties = lines.map((line) => {
     const property = parseProperty(line);
-    if (property === undefined) drops.add('line', 'malformed_line', line.number, line.text);
+    if (property === undefined) skipReport.add('line', 'malformed_line', line.lineNumber, line.text);
     return property;
   });
   const zoneNames = properties.filter((one) => one?.name === 'X-WR-TIMEZONE').map((one) => one?.value.trim() ?? '');
@@ -69,19 +70,19 @@ function readFileZone(lines: readonly ContentLine[], drops: SkipReport): string 
 }
 
 /** Parses the events of a file and groups them by UID. Other components are reported as left out. */
-function parseEvents(components: readonly IcalComponent[], drops: SkipReport): ReadonlyMap<string, IcalEvent[]> {
+function parseEvents(components: readonly IcalComponent[], skipReport: SkipReport): ReadonlyMap<string, IcalEvent[]> {
   const eventsByUid = new Map<string, IcalEvent[]>();
   for (const component of components) {
-    const { name, line } = component;
+    const { name, lineNumber } = component;
     if (name === 'VTIMEZONE') continue;
     if (name !== 'VEVENT') {
-      drops.add(name, 'not_an_event', line, findSummary(component));
+      skipReport.add(name, 'not_an_event', lineNumber, findSummary(component));
       continue;
     }
-    const event = parseEvent(component, drops);
-    const uidEvents = eventsByUid.get(event.uid) ?? [];
-    uidEvents.push(event);
-    eventsByUid.set(event.uid, uidEvents);
+    const event = parseEvent(component, skipReport);
+    const sameUidEvents = eventsByUid.get(event.uid) ?? [];
+    sameUidEvents.push(event);
+    eventsByUid.set(event.uid, sameUidEvents);
   }
   return eventsByUid;
 }

@@ -7,7 +7,7 @@ import type { ParserReply, ParseTask } from './parse-in-child-process.ts';
 // This child process parses one file. It receives the task, sends the result and exits.
 process.once('message', (task: ParseTask) => {
   // The parent kills this process at the timeout. The longer timeout here is for the case that the parent has died.
-  const reply: ParserReply = runInNewContext('run()', { run: () => runTask(task) }, { timeout: 2 * task.longestMs });
+  const reply: ParserReply = runInNewContext('run()', { run: () => parseStdin(task) }, { timeout: 2 * task.timeoutMs });
   // Disconnect only after the reply was sent.
   process.send?.(reply, undefined, undefined, () => process.disconnect?.());
 });
@@ -16,7 +16,7 @@ process.once('message', (task: ParseTask) => {
 const STDIN = 0;
 
 /** Reads a file from its start, independent of the shared file position. */
-function readText(fd: number): string {
+function readFileText(fd: number): string {
   const bytes = Buffer.alloc(fstatSync(fd).size);
   for (let offset = 0; offset < bytes.length; ) {
     const bytesRead = readSync(fd, bytes, offset, bytes.length - offset, offset);
@@ -26,11 +26,13 @@ function readText(fd: number): string {
   return bytes.toString();
 }
 
-function runTask({ options }: ParseTask): ParserReply {
+function parseStdin({ options }: ParseTask): ParserReply {
   try {
-    return { read: parseCalendar(readText(STDIN), options, (line) => process.send?.({ line } satisfies ParserReply)) };
+    return {
+      read: parseCalendar(readFileText(STDIN), options, (line) => process.send?.({ line } satisfies ParserReply)),
+    };
   } catch (error) {
-    if (error instanceof CalendarError) return { fault: { line: error.line, message: error.message } };
+    if (error instanceof CalendarError) return { fault: { line: error.lineNumber, message: error.message } };
     return { internalError: error instanceof Error ? String(error.stack) : String(error) };
   }
 }

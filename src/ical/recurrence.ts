@@ -9,32 +9,33 @@ import { DAY_MS, type IcalDuration, type IcalTime } from './values.ts';
 export type ImportHorizon = { readonly from: string; readonly to: string };
 
 /**
- * One occurrence of a series. `day` is its name, such as `2027-01-31 1` (day and number), which is the same in every
+ * One occurrence of a series. Its name consists of a day and a number, such as `2027-01-31 1`, and is the same in every
  * version of the file.
  */
 export type SeriesOccurrence = {
-  readonly day: string;
+  readonly occurrenceName: string;
   readonly start: IcalTime;
   readonly end: IcalTime | undefined;
   /** The event that defines the occurrence: the series or an override. */
-  readonly definedBy: IcalEvent;
+  readonly definingEvent: IcalEvent;
 };
 
 /** Maximum number of occurrences of one series: enough for daily occurrences throughout the horizon. */
 const MAX_OCCURRENCES = 1_100;
 /**
- * Work budget of one series, in steps: enough for every day of thirteen centuries, or for every second of five days.
+ * Work budget of one series, in steps (see `WorkBudget`): enough for each day of thirteen centuries, or for each second
+ * of five days.
  */
 const MAX_STEPS_PER_SERIES = 500_000;
-/** Upper bound of the difference between the offsets of two zones. */
+/** Upper bound of the difference between the UTC offsets of two zones. */
 const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
 export type SeriesPorts = {
-  readonly times: TimeConverter;
+  readonly timeConverter: TimeConverter;
   readonly horizon: ImportHorizon;
-  readonly steps: WorkBudget;
+  readonly workBudget: WorkBudget;
   /** Called with the reason when occurrences are left out. */
-  readonly drop: (reason: SkipReason) => void;
+  readonly reportSkipped: (reason: SkipReason) => void;
 };
 
 /** An event that has a start. */
@@ -44,42 +45,42 @@ export type EventWithStart = IcalEvent & { readonly start: IcalTime };
 export function* expandSeries(
   master: EventWithStart,
   overrides: readonly EventWithStart[],
-  { times, horizon, steps, drop }: SeriesPorts,
+  { timeConverter, horizon, workBudget, reportSkipped }: SeriesPorts,
 ): Generator<SeriesOccurrence> {
-  const [fromMs, toMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
-  const isWithinHorizon = (atMs: number) => atMs >= fromMs && atMs < toMs;
-  const series = new EventSeries(master, overrides, times, horizon, steps);
+  const [horizonStartMs, horizonEndMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
+  const isWithinHorizon = (targetMs: number) => targetMs >= horizonStartMs && targetMs < horizonEndMs;
+  const series = new EventSeries(master, overrides, timeConverter, horizon, workBudget);
   const nameOccurrence = createOccurrenceNamer();
   const usedEvents = new Set<IcalEvent>();
-  const dropReasons = new Set<SkipReason>();
-  if (times.toTargetTime(master.start) < fromMs) dropReasons.add('repeated_before');
+  const skipReasonSet = new Set<SkipReason>();
+  if (timeConverter.toTargetWallMs(master.start) < horizonStartMs) skipReasonSet.add('repeated_before');
   let occurrenceCount = 0;
   for (const wallMs of series.generateStarts()) {
     const formatName = nameOccurrence(wallMs);
-    const atMs = times.toTargetTime({ ...master.start, wallMs });
-    if (atMs >= toMs) dropReasons.add('repeated_after');
-    if (!isWithinHorizon(atMs)) continue;
+    const targetMs = timeConverter.toTargetWallMs({ ...master.start, wallMs });
+    if (targetMs >= horizonEndMs) skipReasonSet.add('repeated_after');
+    if (!isWithinHorizon(targetMs)) continue;
     const { of, start, end } = series.occurrenceAt(wallMs);
     usedEvents.add(of);
     occurrenceCount += 1;
     if (occurrenceCount > MAX_OCCURRENCES) break;
-    yield { day: formatName(), start, end, definedBy: of };
+    yield { occurrenceName: formatName(), start, end, definingEvent: of };
   }
-  if (occurrenceCount > MAX_OCCURRENCES || series.isBudgetSpent) dropReasons.add('repeated_too_often');
-  else if (series.continuesAfterHorizon) dropReasons.add('repeated_after');
-  for (const reason of dropReasons) drop(reason);
+  if (occurrenceCount > MAX_OCCURRENCES || series.isBudgetSpent) skipReasonSet.add('repeated_too_often');
+  else if (series.continuesAfterHorizon) skipReasonSet.add('repeated_after');
+  for (const reason of skipReasonSet) reportSkipped(reason);
   // An override of a time that the series does not have is a separate occurrence.
   for (const override of overrides.filter((one) => !usedEvents.has(one))) {
-    const formatName = nameOccurrence((override.recurrenceId?.at ?? override.start).wallMs);
-    const end = times.computeEnd(override, override.start, override.end);
-    if (isWithinHorizon(times.toTargetTime(override.start)))
-      yield { day: formatName(), start: override.start, end, definedBy: override };
+    const formatName = nameOccurrence((override.recurrenceId?.overriddenTime ?? override.start).wallMs);
+    const end = timeConverter.computeEnd(override, override.start, override.end);
+    if (isWithinHorizon(timeConverter.toTargetWallMs(override.start)))
+      yield { occurrenceName: formatName(), start: override.start, end, definingEvent: override };
   }
 }
 
 /**
- * Whether a rule has an occurrence within eight years of its start. No rule has its first occurrence later, because eight
- * years are the longest gap between two leap days.
+ * Whether a rule has an occurrence within eight years of its start. No rule has its first occurrence later, because
+ * eight years are the longest gap between two leap days.
  */
 export function hasOccurrences(
   rule: RecurrenceRule,
@@ -107,10 +108,10 @@ function toLocalUntilMs(
 ): number | undefined {
   if (until === undefined) return undefined;
   if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
-  return until.zone === undefined ? until.wallMs : timeConverter.toSeriesTime(start, until);
+  return until.zone === undefined ? until.wallMs : timeConverter.toSeriesWallMs(start, until);
 }
 
-/** Computes the times of a series, in milliseconds of local time in the zone of the series. */
+/** Computes the occurrences of a series. Their times are milliseconds of local time in the zone of the series. */
 class EventSeries {
   readonly #master: EventWithStart;
   readonly #timeConverter: TimeConverter;
@@ -147,7 +148,7 @@ class EventSeries {
     };
     for (const override of overrides) {
       if (override.recurrenceId === undefined) continue;
-      const wallMs = this.#toSeriesTime(override.recurrenceId.at);
+      const wallMs = this.#toSeriesTime(override.recurrenceId.overriddenTime);
       if (override.recurrenceId.isThisAndFuture) this.#thisAndFutureOverrides.push([wallMs, override]);
       else this.#singleOverrides.set(wallMs, override);
     }
@@ -163,7 +164,7 @@ class EventSeries {
     return this.#workBudget.isSpent;
   }
 
-  /** Whether the series has times after the horizon. */
+  /** Whether the series has occurrences after the horizon. */
   get continuesAfterHorizon(): boolean {
     return this.#continuesAfterHorizon;
   }
@@ -196,11 +197,12 @@ class EventSeries {
     const singleOverride = this.#singleOverrides.get(wallMs);
     if (singleOverride !== undefined)
       return this.#createOccurrence(singleOverride, singleOverride.start, singleOverride.end);
-    const [atMs = 0, futureOverride] = this.#thisAndFutureOverrides.find(([fromMs]) => fromMs <= wallMs) ?? [];
+    const [overriddenMs = 0, futureOverride] =
+      this.#thisAndFutureOverrides.find(([firstOverriddenMs]) => firstOverriddenMs <= wallMs) ?? [];
     if (futureOverride !== undefined) {
       return this.#createOccurrence(
         futureOverride,
-        { ...futureOverride.start, wallMs: futureOverride.start.wallMs + wallMs - atMs },
+        { ...futureOverride.start, wallMs: futureOverride.start.wallMs + wallMs - overriddenMs },
         futureOverride.end,
       );
     }
@@ -212,27 +214,27 @@ class EventSeries {
     return this.#createOccurrence({ ...this.#master, start }, start, periodEnd, this.#master);
   }
 
-  #createOccurrence(event: IcalEvent, start: IcalTime, end: IcalEvent['end'], definedBy = event) {
-    return { of: definedBy, start, end: this.#timeConverter.computeEnd(event, start, end) };
+  #createOccurrence(event: IcalEvent, start: IcalTime, end: IcalEvent['end'], definingEvent = event) {
+    return { of: definingEvent, start, end: this.#timeConverter.computeEnd(event, start, end) };
   }
 
   #toSeriesTime(time: IcalTime): number {
-    return this.#timeConverter.toSeriesTime(this.#master.start, time);
+    return this.#timeConverter.toSeriesWallMs(this.#master.start, time);
   }
 
   *#expandRule(rule: RecurrenceRule): Generator<number> {
-    const ruleContinues = yield* expandRule(rule, {
+    const continuesAfterRange = yield* expandRule(rule, {
       ...this.#expansionRange,
       untilMs: toLocalUntilMs(rule, this.#master, this.#timeConverter),
     });
-    this.#continuesAfterHorizon ||= ruleContinues;
+    this.#continuesAfterHorizon ||= continuesAfterRange;
   }
 }
 
 /** Merges sorted sequences and leaves out duplicates. */
 function* mergeSorted(sources: readonly Iterator<number>[]): Generator<number> {
   const heads = sources.map((source) => source.next());
-  for (let lastYielded: number | undefined; ; ) {
+  for (let lastYieldedValue: number | undefined; ; ) {
     let lowestValue = Number.POSITIVE_INFINITY;
     for (const head of heads) if (head.done !== true) lowestValue = Math.min(lowestValue, head.value);
     if (lowestValue === Number.POSITIVE_INFINITY) return;
@@ -240,8 +242,8 @@ function* mergeSorted(sources: readonly Iterator<number>[]): Generator<number> {
       const source = sources[index];
       if (head.done !== true && head.value === lowestValue && source !== undefined) heads[index] = source.next();
     }
-    if (lowestValue !== lastYielded) yield lowestValue;
-    lastYielded = lowestValue;
+    if (lowestValue !== lastYieldedValue) yield lowestValue;
+    lastYieldedValue = lowestValue;
   }
 }
 
@@ -252,9 +254,9 @@ function* mergeSorted(sources: readonly Iterator<number>[]): Generator<number> {
 export function createOccurrenceNamer(): (wallMs: number) => () => string {
   const countsByDay = new Map<number, number>();
   return (wallMs) => {
-    const midnight = midnightOf(wallMs);
-    const numberInDay = (countsByDay.get(midnight) ?? 0) + 1;
-    countsByDay.set(midnight, numberInDay);
-    return () => `${formatDay(midnight)} ${numberInDay}`;
+    const midnightMs = midnightOf(wallMs);
+    const numberInDay = (countsByDay.get(midnightMs) ?? 0) + 1;
+    countsByDay.set(midnightMs, numberInDay);
+    return () => `${formatDay(midnightMs)} ${numberInDay}`;
   };
 }

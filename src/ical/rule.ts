@@ -3,7 +3,7 @@ import { type IcalTime, parseTime } from './values.ts';
 const FREQUENCIES = ['SECONDLY', 'MINUTELY', 'HOURLY', 'DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY'] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 
-const WEEKDAYS = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
+const WEEKDAY_CODES = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
 
 /**
  * A weekday in BYDAY. `nth` counts this weekday within its month or year, from the end if negative; 0 means every such
@@ -13,7 +13,7 @@ type RuleWeekday = { readonly weekday: number; readonly nth: number };
 
 type OptionalNumberSet = ReadonlySet<number> | undefined;
 
-/** A recurrence rule (RFC 5545, 3.3.10). */
+/** A recurrence rule: the value of RRULE (RFC 5545, 3.3.10). */
 export type RecurrenceRule = {
   readonly frequency: Frequency;
   readonly interval: number;
@@ -32,16 +32,17 @@ export type RecurrenceRule = {
   readonly positions: OptionalNumberSet;
 };
 
-const MAX_INTERVAL = 1_000_000_000;
+/** Maximum of INTERVAL and COUNT. Larger values are reduced to it. */
+const MAX_COUNT_OR_INTERVAL = 1_000_000_000;
 
 /** Parses a rule; undefined if it is invalid. */
 export function parseRule(text: string): RecurrenceRule | undefined {
   const parts = new Map<string, string>();
   for (const part of text.trim().toUpperCase().split(';')) {
     if (part.trim() === '') continue;
-    const [name = '', value, ...extraParts] = part.split('=');
+    const [partName = '', value, ...extraParts] = part.split('=');
     if (value === undefined || extraParts.length > 0) return undefined;
-    parts.set(name.trim(), value.trim());
+    parts.set(partName.trim(), value.trim());
   }
   const parser = new RuleParser(parts);
   const rule = parser.parse();
@@ -87,24 +88,24 @@ class RuleParser {
     return frequency ?? 'DAILY';
   }
 
-  #parseCount(name: string): number | undefined {
-    const text = this.#parts.get(name);
+  #parseCount(partName: string): number | undefined {
+    const text = this.#parts.get(partName);
     if (text === undefined) return undefined;
     const count = Number(text);
     this.#invalidateUnless(/^\d+$/.test(text) && count >= 1);
-    return Math.min(count, MAX_INTERVAL);
+    return Math.min(count, MAX_COUNT_OR_INTERVAL);
   }
 
   #parseUntil(): IcalTime | undefined {
     const text = this.#parts.get('UNTIL');
     if (text === undefined) return undefined;
-    const until = parseTime(text, { line: 0 });
+    const until = parseTime(text, { lineNumber: 0 });
     this.#invalidateUnless(until !== undefined);
     return until;
   }
 
   #parseWeekStart(): number {
-    const weekday = WEEKDAYS.indexOf(this.#parts.get('WKST') ?? 'MO');
+    const weekday = WEEKDAY_CODES.indexOf(this.#parts.get('WKST') ?? 'MO');
     this.#invalidateUnless(weekday !== -1);
     return weekday;
   }
@@ -113,14 +114,14 @@ class RuleParser {
    * Parses a list of integers from `min` to `max`. A list that may contain negative numbers, which count from the end,
    * must not contain 0. Values above `cap` become `cap`.
    */
-  #parseNumbers(name: string, min: number, max: number, cap = max): OptionalNumberSet {
-    const text = this.#parts.get(name);
+  #parseNumbers(partName: string, min: number, max: number, cap = max): OptionalNumberSet {
+    const text = this.#parts.get(partName);
     if (text === undefined) return undefined;
     const numbers = new Set<number>();
-    for (const one of text.split(',')) {
-      const dayNumber = /^\s*[+-]?\d{1,3}\s*$/.test(one) ? Number(one) : Number.NaN;
-      this.#invalidateUnless(dayNumber >= min && dayNumber <= max && !(min < 0 && dayNumber === 0));
-      numbers.add(Math.min(dayNumber, cap));
+    for (const numberText of text.split(',')) {
+      const parsedNumber = /^\s*[+-]?\d{1,3}\s*$/.test(numberText) ? Number(numberText) : Number.NaN;
+      this.#invalidateUnless(parsedNumber >= min && parsedNumber <= max && !(min < 0 && parsedNumber === 0));
+      numbers.add(Math.min(parsedNumber, cap));
     }
     return numbers;
   }
@@ -129,9 +130,9 @@ class RuleParser {
     const text = this.#parts.get('BYDAY');
     if (text === undefined) return undefined;
     const weekdays = new Map<string, RuleWeekday>();
-    for (const one of text.split(',')) {
-      const [, nth = '0', name = ''] = /^\s*([+-]?\d{1,2})?([A-Z]{2})\s*$/.exec(one) ?? [];
-      const ruleWeekday = { weekday: WEEKDAYS.indexOf(name), nth: Number(nth) };
+    for (const weekdayText of text.split(',')) {
+      const [, nth = '0', weekdayCode = ''] = /^\s*([+-]?\d{1,2})?([A-Z]{2})\s*$/.exec(weekdayText) ?? [];
+      const ruleWeekday = { weekday: WEEKDAY_CODES.indexOf(weekdayCode), nth: Number(nth) };
       this.#invalidateUnless(ruleWeekday.weekday !== -1 && Math.abs(ruleWeekday.nth) <= 53);
       weekdays.set(`${ruleWeekday.nth} ${ruleWeekday.weekday}`, ruleWeekday);
     }
@@ -153,8 +154,8 @@ type CalendarDay = {
 };
 
 /**
- * Number of days after which the calendar repeats. Calculations use years that begin in March, so that a leap day is
- * the last day of a year.
+ * Number of days in an era of 400 years, after which the calendar repeats. Calculations use years that begin in March,
+ * so that a leap day is the last day of a year.
  */
 const DAYS_PER_400_YEARS = 146_097;
 /** Number of days from 1 March of the year 0 to 1 January 1970. */
@@ -171,7 +172,7 @@ function toCalendarDay(dayNumber: number): CalendarDay {
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
   return {
-    dayNumber: dayNumber,
+    dayNumber,
     year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0),
     month,
     dayOfMonth: dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1,
@@ -196,11 +197,14 @@ const firstDayOfYear = (year: number): number => firstDayOfMonth(year * 12);
 const daysInYear = (year: number): number => firstDayOfYear(year + 1) - firstDayOfYear(year);
 
 /** Whether a list contains a position. Positions count from 1; negative numbers in the list count from the end. */
-function includesPosition(positions: ReadonlySet<number>, position: number, length: number): boolean {
-  return positions.has(position) || positions.has(position - length - 1);
+function includesPosition(positions: ReadonlySet<number>, position: number, positionCount: number): boolean {
+  return positions.has(position) || positions.has(position - positionCount - 1);
 }
 
-/** Computes the days of a rule. Parts that the rule does not set, such as the weekday, are taken from its first day. */
+/**
+ * Computes the days on which a rule has occurrences. Parts that the rule does not set, such as the weekday, are taken
+ * from the first day of the series (DTSTART).
+ */
 export class RuleDays {
   readonly #rule: RecurrenceRule;
   readonly #firstDay: CalendarDay;
@@ -208,18 +212,18 @@ export class RuleDays {
   readonly #monthDays: ReadonlySet<number> | undefined;
   readonly #weekdays: readonly RuleWeekday[] | undefined;
 
-  constructor(rule: RecurrenceRule, startDay: number) {
-    const firstDay = toCalendarDay(startDay);
+  constructor(rule: RecurrenceRule, startDayNumber: number) {
+    const firstDay = toCalendarDay(startDayNumber);
     const { frequency, months, monthDays, yearDays, weeks, weekdays } = rule;
-    const hasDays = weekdays !== undefined || monthDays !== undefined || yearDays !== undefined;
+    const hasDayParts = weekdays !== undefined || monthDays !== undefined || yearDays !== undefined;
     const isYearly = frequency === 'YEARLY';
-    const isByDate = !hasDays && (frequency === 'MONTHLY' || (isYearly && weeks === undefined));
-    const isByWeekday = !hasDays && (frequency === 'WEEKLY' || (isYearly && weeks !== undefined));
+    const usesStartDate = !hasDayParts && (frequency === 'MONTHLY' || (isYearly && weeks === undefined));
+    const usesStartWeekday = !hasDayParts && (frequency === 'WEEKLY' || (isYearly && weeks !== undefined));
     this.#rule = rule;
     this.#firstDay = firstDay;
-    this.#months = isByDate && isYearly ? (months ?? new Set([firstDay.month])) : months;
-    this.#monthDays = isByDate ? new Set([firstDay.dayOfMonth]) : monthDays;
-    this.#weekdays = isByWeekday ? [{ weekday: firstDay.weekday, nth: 0 }] : weekdays;
+    this.#months = usesStartDate && isYearly ? (months ?? new Set([firstDay.month])) : months;
+    this.#monthDays = usesStartDate ? new Set([firstDay.dayOfMonth]) : monthDays;
+    this.#weekdays = usesStartWeekday ? [{ weekday: firstDay.weekday, nth: 0 }] : weekdays;
   }
 
   /** Returns the given day if it matches the rule, otherwise a later day that may match. No day in between matches. */
@@ -246,21 +250,21 @@ export class RuleDays {
   #nextDayInInterval(day: CalendarDay): number {
     const { frequency, interval } = this.#rule;
     if (interval === 1) return day.dayNumber;
-    const periodsToNext = (elapsedPeriods: number) => modulo(-elapsedPeriods, interval);
+    const countPeriodsToNext = (elapsedPeriods: number) => modulo(-elapsedPeriods, interval);
     if (frequency === 'YEARLY') {
-      const yearsToSkip = periodsToNext(day.year - this.#firstDay.year);
+      const yearsToSkip = countPeriodsToNext(day.year - this.#firstDay.year);
       return yearsToSkip === 0 ? day.dayNumber : firstDayOfMonth((day.year + yearsToSkip) * 12);
     }
     if (frequency === 'MONTHLY') {
-      const monthsToSkip = periodsToNext(monthIndexOf(day) - monthIndexOf(this.#firstDay));
+      const monthsToSkip = countPeriodsToNext(monthIndexOf(day) - monthIndexOf(this.#firstDay));
       return monthsToSkip === 0 ? day.dayNumber : firstDayOfMonth(monthIndexOf(day) + monthsToSkip);
     }
     if (frequency === 'WEEKLY') {
-      const weeksToSkip = periodsToNext((this.#firstDayOfWeek(day) - this.#firstDayOfWeek(this.#firstDay)) / 7);
+      const weeksToSkip = countPeriodsToNext((this.#firstDayOfWeek(day) - this.#firstDayOfWeek(this.#firstDay)) / 7);
       return weeksToSkip === 0 ? day.dayNumber : this.#firstDayOfWeek(day) + weeksToSkip * 7;
     }
     return frequency === 'DAILY'
-      ? day.dayNumber + periodsToNext(day.dayNumber - this.#firstDay.dayNumber)
+      ? day.dayNumber + countPeriodsToNext(day.dayNumber - this.#firstDay.dayNumber)
       : day.dayNumber;
   }
 
@@ -272,7 +276,7 @@ export class RuleDays {
     const { year, dayNumber } = day;
     if (yearDays !== undefined && !includesPosition(yearDays, dayNumber - firstDayOfYear(year) + 1, daysInYear(year)))
       return false;
-    return weeks === undefined || this.#isInWeek(day, weeks);
+    return weeks === undefined || this.#isInAnyWeek(day, weeks);
   }
 
   /**
@@ -283,21 +287,23 @@ export class RuleDays {
     if (day.weekday !== weekday) return false;
     const { frequency, months } = this.#rule;
     if (nth === 0 || (frequency !== 'MONTHLY' && frequency !== 'YEARLY')) return true;
-    const isWithinYear = frequency === 'YEARLY' && months === undefined;
-    const dayIndex = isWithinYear ? day.dayNumber - firstDayOfYear(day.year) : day.dayOfMonth - 1;
-    const length = isWithinYear ? daysInYear(day.year) : daysInMonth(day);
-    return nth > 0 ? Math.floor(dayIndex / 7) + 1 === nth : Math.floor((length - 1 - dayIndex) / 7) + 1 === -nth;
+    const countsWithinYear = frequency === 'YEARLY' && months === undefined;
+    const dayIndex = countsWithinYear ? day.dayNumber - firstDayOfYear(day.year) : day.dayOfMonth - 1;
+    const dayCount = countsWithinYear ? daysInYear(day.year) : daysInMonth(day);
+    return nth > 0 ? Math.floor(dayIndex / 7) + 1 === nth : Math.floor((dayCount - 1 - dayIndex) / 7) + 1 === -nth;
   }
 
   /**
    * Whether a day is in a week with one of these numbers. A week belongs to the year that contains at least four of its
    * days.
    */
-  #isInWeek(day: CalendarDay, weeks: ReadonlySet<number>): boolean {
-    const fourthDay = toCalendarDay(this.#firstDayOfWeek(day) + 3);
-    const yearStart = firstDayOfYear(fourthDay.year);
-    const weekIndex = Math.floor((fourthDay.dayNumber - yearStart) / 7);
-    const remainingWeeks = Math.floor((daysInYear(fourthDay.year) - 1 - (fourthDay.dayNumber - yearStart)) / 7);
+  #isInAnyWeek(day: CalendarDay, weeks: ReadonlySet<number>): boolean {
+    const fourthDayOfWeek = toCalendarDay(this.#firstDayOfWeek(day) + 3);
+    const yearStart = firstDayOfYear(fourthDayOfWeek.year);
+    const weekIndex = Math.floor((fourthDayOfWeek.dayNumber - yearStart) / 7);
+    const remainingWeeks = Math.floor(
+      (daysInYear(fourthDayOfWeek.year) - 1 - (fourthDayOfWeek.dayNumber - yearStart)) / 7,
+    );
     return includesPosition(weeks, weekIndex + 1, weekIndex + 1 + remainingWeeks);
   }
 }

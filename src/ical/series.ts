@@ -33,10 +33,10 @@ export type ParsedEvent = StoredDates & {
 const MAX_NAME_LENGTH = 255;
 
 export type SeriesConverterPorts = {
-  readonly drops: SkipReport;
-  readonly times: TimeConverter;
+  readonly skipReport: SkipReport;
+  readonly timeConverter: TimeConverter;
   readonly options: ParseOptions;
-  readonly steps: WorkBudget;
+  readonly workBudget: WorkBudget;
   readonly events: ParsedEvent[];
 };
 
@@ -50,7 +50,7 @@ export class SeriesConverter {
 
   convertSeries(uid: string, events: readonly IcalEvent[]): void {
     if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain) {
-      for (const one of events) this.#reportSkipped('own', one);
+      for (const event of events) this.#reportSkipped('own', event);
       return;
     }
     const eventsWithStart = events.filter((one) => this.#hasStart(one));
@@ -63,7 +63,8 @@ export class SeriesConverter {
     }
     if (master !== undefined) this.#convertSingle(master, '');
     const nameOccurrence = createOccurrenceNamer();
-    for (const one of overrides) this.#convertSingle(one, nameOccurrence((one.recurrenceId?.at ?? one.start).wallMs)());
+    for (const override of overrides)
+      this.#convertSingle(override, nameOccurrence((override.recurrenceId?.overriddenTime ?? override.start).wallMs)());
   }
 
   #hasStart(event: IcalEvent): event is EventWithStart {
@@ -71,10 +72,10 @@ export class SeriesConverter {
     return event.start !== undefined;
   }
 
-  /** Removes rules that have no times, and reports them. */
+  /** Removes rules that have no occurrences, and reports them. */
   #removeEmptyRules(event: EventWithStart): EventWithStart {
-    const { times, steps } = this.#ports;
-    const rules = event.rules.filter((rule) => hasOccurrences(rule, event, times, steps));
+    const { timeConverter, workBudget } = this.#ports;
+    const rules = event.rules.filter((rule) => hasOccurrences(rule, event, timeConverter, workBudget));
     if (rules.length < event.rules.length) this.#reportSkipped('empty_rule', event);
     return { ...event, rules };
   }
@@ -85,13 +86,16 @@ export class SeriesConverter {
     master: EventWithStart | undefined,
   ): readonly EventWithStart[] {
     const overridesByTime = new Map<string, EventWithStart[]>();
-    for (const one of events) {
-      if (one.recurrenceId === undefined) continue;
-      const { at, isThisAndFuture } = one.recurrenceId;
-      const wallMs = master === undefined ? at.wallMs : this.#ports.times.toSeriesTime(master.start, at);
+    for (const event of events) {
+      if (event.recurrenceId === undefined) continue;
+      const { overriddenTime, isThisAndFuture } = event.recurrenceId;
+      const wallMs =
+        master === undefined
+          ? overriddenTime.wallMs
+          : this.#ports.timeConverter.toSeriesWallMs(master.start, overriddenTime);
       const timeKey = `${String(wallMs).padStart(16)} ${isThisAndFuture}`;
       const sameTimeOverrides = overridesByTime.get(timeKey) ?? [];
-      sameTimeOverrides.push(one);
+      sameTimeOverrides.push(event);
       overridesByTime.set(timeKey, sameTimeOverrides);
     }
     const sortedByTime = [...overridesByTime].sort(([one], [other]) => (one < other ? -1 : 1));
@@ -104,24 +108,34 @@ export class SeriesConverter {
    */
   #selectNewest(versions: readonly EventWithStart[]): EventWithStart | undefined {
     const [newestVersion, ...olderVersions] = [...versions].sort(
-      (one, other) => other.sequence - one.sequence || other.line - one.line,
+      (one, other) => other.sequence - one.sequence || other.lineNumber - one.lineNumber,
     );
-    for (const one of olderVersions) this.#reportSkipped('replaced', one);
+    for (const olderVersion of olderVersions) this.#reportSkipped('replaced', olderVersion);
     return newestVersion;
   }
 
   #convertSingle(event: EventWithStart, occurrenceName: string): void {
-    this.#addEvent(event, occurrenceName, event.start, this.#ports.times.computeEnd(event, event.start, event.end));
+    this.#addEvent(
+      event,
+      occurrenceName,
+      event.start,
+      this.#ports.timeConverter.computeEnd(event, event.start, event.end),
+    );
     this.#reportUnsupported(event);
   }
 
   #convertRecurring(master: EventWithStart, overrides: readonly EventWithStart[]): void {
-    const { times, options: horizon, steps } = this.#ports;
-    const drop = (reason: SkipReason) => this.#reportSkipped(reason, master);
-    for (const { day, start, end, definedBy } of expandSeries(master, overrides, { times, horizon, steps, drop })) {
-      this.#addEvent(definedBy, day, start, end);
+    const { timeConverter, options: horizon, workBudget } = this.#ports;
+    const reportSkipped = (reason: SkipReason) => this.#reportSkipped(reason, master);
+    for (const { occurrenceName, start, end, definingEvent } of expandSeries(master, overrides, {
+      timeConverter,
+      horizon,
+      workBudget,
+      reportSkipped,
+    })) {
+      this.#addEvent(definingEvent, occurrenceName, start, end);
     }
-    for (const one of [master, ...overrides]) this.#reportUnsupported(one);
+    for (const event of [master, ...overrides]) this.#reportUnsupported(event);
   }
 
   #addEvent(event: IcalEvent, occurrenceName: string, start: IcalTime, end: IcalTime | undefined): void {
@@ -129,7 +143,7 @@ export class SeriesConverter {
       this.#reportSkipped('cancelled', event);
       return;
     }
-    const storedDates = this.#ports.times.toEventDates(event, start, end);
+    const storedDates = this.#ports.timeConverter.toEventDates(event, start, end);
     if (!hasStorableYears(storedDates)) {
       this.#reportSkipped('out_of_range', event);
       return;
@@ -159,11 +173,12 @@ export class SeriesConverter {
   }
 
   /** Reports the properties that an event has no field for. */
-  #reportUnsupported({ unsupportedNames, line, name }: IcalEvent): void {
-    for (const unsupportedName of unsupportedNames) this.#ports.drops.add(unsupportedName, 'no_field', line, name);
+  #reportUnsupported({ unsupportedNames, lineNumber, name }: IcalEvent): void {
+    for (const unsupportedName of unsupportedNames)
+      this.#ports.skipReport.add(unsupportedName, 'no_field', lineNumber, name);
   }
 
-  #reportSkipped(reason: SkipReason, { line, name }: IcalEvent): void {
-    this.#ports.drops.add('VEVENT', reason, line, name);
+  #reportSkipped(reason: SkipReason, { lineNumber, name }: IcalEvent): void {
+    this.#ports.skipReport.add('VEVENT', reason, lineNumber, name);
   }
 }

@@ -49,11 +49,11 @@ const MAX_REPORT_ROWS = 200;
 export class SkipReport {
   readonly #rows = new Map<string, { what: string; reason: SkipReason; count: number; examples: string[] }>();
 
-  add(what: string, reason: SkipReason, line: number, example: string): void {
-    const key = `${reason} ${what}`;
-    const row = this.#rows.get(key) ?? { what, reason, count: 0, examples: [] };
+  add(itemType: string, reason: SkipReason, line: number, example: string): void {
+    const rowKey = `${reason} ${itemType}`;
+    const row = this.#rows.get(rowKey) ?? { what: itemType, reason, count: 0, examples: [] };
     if (row.count === 0 && this.#rows.size >= MAX_REPORT_ROWS) return;
-    this.#rows.set(key, row);
+    this.#rows.set(rowKey, row);
     row.count += 1;
     if (row.examples.length < MAX_EXAMPLES) {
       const text = truncateText(example, MAX_EXAMPLE_LENGTH).toWellFormed().replaceAll('\0', '');

@@ -3,7 +3,7 @@ import type { IcalComponent } from './line-reader.ts';
 import { parseRule } from './rule.ts';
 import type { SkipReport } from './skipped.ts';
 import { DAY_MS, type IcalProperty, parsePeriods, parseProperty, parsePropertyTime, SECOND_MS } from './values.ts';
-import { windowsZones } from './windows-zones.ts';
+import { ianaZoneByWindowsName } from './windows-zones.ts';
 import { isZoneName, offsetSecondsAt } from './zone.ts';
 
 /** A time zone that a file uses. */
@@ -35,21 +35,21 @@ export function createIntlZone(name: string): SourceZone {
   const offsetsByDay = new Map<number, number>();
   const computeOffset = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
   // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
-  const offsetAtDayStart = (day: number) => {
-    const offset = offsetsByDay.get(day) ?? computeOffset(day * DAY_MS);
-    offsetsByDay.set(day, offset);
+  const offsetAtDayStart = (dayNumber: number) => {
+    const offset = offsetsByDay.get(dayNumber) ?? computeOffset(dayNumber * DAY_MS);
+    offsetsByDay.set(dayNumber, offset);
     return offset;
   };
   return {
     offsetMsAt(utcMs) {
-      const day = Math.floor(utcMs / DAY_MS);
-      const offset = offsetAtDayStart(day);
-      return offset === offsetAtDayStart(day + 1) ? offset : computeOffset(utcMs);
+      const dayNumber = Math.floor(utcMs / DAY_MS);
+      const offset = offsetAtDayStart(dayNumber);
+      return offset === offsetAtDayStart(dayNumber + 1) ? offset : computeOffset(utcMs);
     },
   };
 }
 
-/** A change of the offset from UTC, in milliseconds. */
+/** A change of the offset from UTC: the time of the change in UTC, and both offsets. All are in milliseconds. */
 type SourceOffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
 
 /** Start of the range in which the rules of a VTIMEZONE are expanded. Before the range, the offset is constant. */
@@ -60,9 +60,11 @@ const EXPANSION_END_MS = Date.UTC(2100, 0);
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
 export function createZoneFromVtimezone(
   { components }: IcalComponent,
-  take: (steps: number) => boolean,
+  spendSteps: (steps: number) => boolean,
 ): SourceZone | undefined {
-  const changes = components.flatMap((one) => offsetChangesOf(one, take)).sort((one, other) => one.atMs - other.atMs);
+  const changes = components
+    .flatMap((one) => expandOffsetChanges(one, spendSteps))
+    .sort((one, other) => one.atMs - other.atMs);
   const [firstChange] = changes;
   if (firstChange === undefined) return undefined;
   return {
@@ -79,32 +81,32 @@ export function createZoneFromVtimezone(
 }
 
 /** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
-function offsetChangesOf({ lines }: IcalComponent, take: (steps: number) => boolean): SourceOffsetChange[] {
+function expandOffsetChanges({ lines }: IcalComponent, spendSteps: (steps: number) => boolean): SourceOffsetChange[] {
   const properties = lines.map(parseProperty).filter((one) => one !== undefined);
-  const propertiesNamed = (name: string) => properties.filter((one) => one.name === name);
-  const [start] = propertiesNamed('DTSTART').map(parsePropertyTime);
-  const [to] = propertiesNamed('TZOFFSETTO').map(parseOffset);
-  const [from = to] = propertiesNamed('TZOFFSETFROM').map(parseOffset);
-  if (to === undefined || from === undefined) return [];
+  const findProperties = (name: string) => properties.filter((one) => one.name === name);
+  const [start] = findProperties('DTSTART').map(parsePropertyTime);
+  const [offsetAfter] = findProperties('TZOFFSETTO').map(parseOffset);
+  const [offsetBefore = offsetAfter] = findProperties('TZOFFSETFROM').map(parseOffset);
+  if (offsetAfter === undefined || offsetBefore === undefined) return [];
   // Without DTSTART the offset has always applied.
   const startMs = start?.wallMs ?? EXPANSION_START_MS;
   const wallTimes = new Set([startMs]);
-  for (const rule of propertiesNamed('RRULE').map(({ value }) => parseRule(value))) {
+  for (const rule of findProperties('RRULE').map(({ value }) => parseRule(value))) {
     if (rule === undefined) continue;
     const until = rule.until;
-    const untilMs = until?.zone === 'UTC' ? until.wallMs + from : until?.wallMs;
+    const untilMs = until?.zone === 'UTC' ? until.wallMs + offsetBefore : until?.wallMs;
     for (const wallMs of expandRule(rule, {
       startMs,
       untilMs,
       fromMs: EXPANSION_START_MS,
       toMs: EXPANSION_END_MS,
-      take,
+      take: spendSteps,
     }))
       wallTimes.add(wallMs);
   }
-  for (const period of propertiesNamed('RDATE').flatMap(parsePeriods))
+  for (const period of findProperties('RDATE').flatMap(parsePeriods))
     if (period !== undefined) wallTimes.add(period.start.wallMs);
-  return [...wallTimes].map((wallMs) => ({ atMs: wallMs - from, from, to }));
+  return [...wallTimes].map((wallMs) => ({ atMs: wallMs - offsetBefore, from: offsetBefore, to: offsetAfter }));
 }
 
 function parseOffset({ value }: IcalProperty): number | undefined {
@@ -114,43 +116,43 @@ function parseOffset({ value }: IcalProperty): number | undefined {
   return (sign === '-' ? -totalSeconds : totalSeconds) * SECOND_MS;
 }
 
-/** Work budget, in steps, for the changes of one zone. A yearly rule takes a few thousand steps. */
+/** Work budget, in steps, for computing the offset changes of one zone. A yearly rule takes a few thousand steps. */
 const MAX_STEPS_PER_ZONE = 100_000;
 
 /** Maximum number of zone names looked up per file. */
 const MAX_ZONES_PER_FILE = 500;
 
 /**
- * Finds the zones for the TZIDs of a file. A TZID is an IANA name, names a VTIMEZONE of the file, or is a known
- * non-IANA name.
+ * Finds the zones for the TZIDs of a file. A TZID is the name of an IANA zone, of a VTIMEZONE of the file, or of a zone
+ * that programs use instead of an IANA name, such as a Windows zone.
  */
 export class SourceZones {
   readonly #vtimezones: ReadonlyMap<string, IcalComponent>;
-  readonly #drops: SkipReport;
+  readonly #skipReport: SkipReport;
   readonly #workBudget: WorkBudget;
   readonly #zonesByTzid = new Map<string, SourceZone | undefined>();
 
-  constructor(components: readonly IcalComponent[], drops: SkipReport, workBudget: WorkBudget) {
+  constructor(components: readonly IcalComponent[], skipReport: SkipReport, workBudget: WorkBudget) {
     const tzidEntries = components
       .filter(({ name }) => name === 'VTIMEZONE')
       .flatMap((one) => tzidsOf(one).map((tzid) => [tzid, one] as const));
     this.#vtimezones = new Map(tzidEntries.reverse());
-    this.#drops = drops;
+    this.#skipReport = skipReport;
     this.#workBudget = workBudget;
   }
 
   /** Finds the zone of a TZID. For an unknown TZID, reports its line and returns undefined. */
-  find(tzid: string, line: number): SourceZone | undefined {
+  find(tzid: string, lineNumber: number): SourceZone | undefined {
     if (this.#zonesByTzid.has(tzid)) return this.#zonesByTzid.get(tzid);
     const zone = this.#zonesByTzid.size < MAX_ZONES_PER_FILE ? this.#lookUpZone(tzid) : undefined;
     if (this.#zonesByTzid.size < MAX_ZONES_PER_FILE) this.#zonesByTzid.set(tzid, zone);
-    if (zone === undefined) this.#drops.add('TZID', 'unknown_zone', line, tzid);
+    if (zone === undefined) this.#skipReport.add('TZID', 'unknown_zone', lineNumber, tzid);
     return zone;
   }
 
   #lookUpZone(tzid: string): SourceZone | undefined {
     const name = tzid.trim();
-    if (isZoneName(name)) return isUtc(name) ? UTC_ZONE : createIntlZone(name);
+    if (isZoneName(name)) return isUtcName(name) ? UTC_ZONE : createIntlZone(name);
     const vtimezone = this.#vtimezones.get(tzid);
     const zone =
       vtimezone && createZoneFromVtimezone(vtimezone, new WorkBudget(MAX_STEPS_PER_ZONE, this.#workBudget).take);
@@ -165,11 +167,11 @@ function tzidsOf({ lines }: IcalComponent): string[] {
   return property === undefined ? [] : [property.value.trim()];
 }
 
-const isUtc = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
+const isUtcName = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
 /** Finds the IANA zone for a name that programs use instead of an IANA name; undefined if the name is unknown. */
 function findIanaZone(name: string): string | undefined {
-  return windowsZones.get(name.toLowerCase()) ?? findZoneInPath(name) ?? findZoneOfDisplayName(name);
+  return ianaZoneByWindowsName.get(name.toLowerCase()) ?? findZoneInPath(name) ?? findZoneOfDisplayName(name);
 }
 
 /**
@@ -190,9 +192,9 @@ const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe',
  * `(UTC-05:00) Eastern Time (US & Canada)`.
  */
 function findZoneOfDisplayName(name: string): string | undefined {
-  const [, offset, label = ''] =
+  const [, offsetText, label = ''] =
     /^(?:\((?:UTC|GMT) ?([+-]\d\d[:.]\d\d)?\) ?)?([^()]{2,100})(?: \(US (?:&|and) Canada\))?$/i.exec(name) ?? [];
-  const standardZone = windowsZones.get(
+  const standardZone = ianaZoneByWindowsName.get(
     label
       .trim()
       .toLowerCase()
@@ -202,13 +204,15 @@ function findZoneOfDisplayName(name: string): string | undefined {
   const cities = label.split(',').map((city) => city.trim().replaceAll(' ', '_'));
   return cities
     .flatMap((city) => REGIONS.map((region) => `${region}/${city}`))
-    .find((zone) => isZoneName(zone) && (offset === undefined || hasStandardOffset(zone, offset)));
+    .find((zoneName) => isZoneName(zoneName) && (offsetText === undefined || hasStandardOffset(zoneName, offsetText)));
 }
 
 /** Whether a zone has this offset in standard time. This distinguishes cities of the same name. */
-function hasStandardOffset(zone: string, offset: string): boolean {
-  const [hours = 0, minutes = 0] = offset.slice(1).split(/[:.]/).map(Number);
-  const seconds = (hours * 60 + minutes) * 60 * (offset.startsWith('-') ? -1 : 1);
+function hasStandardOffset(zoneName: string, offsetText: string): boolean {
+  const [hours = 0, minutes = 0] = offsetText.slice(1).split(/[:.]/).map(Number);
+  const seconds = (hours * 60 + minutes) * 60 * (offsetText.startsWith('-') ? -1 : 1);
   const year = 2025;
-  return seconds === Math.min(offsetSecondsAt(zone, Date.UTC(year, 0)), offsetSecondsAt(zone, Date.UTC(year, 6)));
+  return (
+    seconds === Math.min(offsetSecondsAt(zoneName, Date.UTC(year, 0)), offsetSecondsAt(zoneName, Date.UTC(year, 6)))
+  );
 }

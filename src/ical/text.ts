@@ -34,16 +34,16 @@ export function stripControlCharacters(text: string): string {
 /** Adds the line break to a line, and folds the line if it is too long. Folds never split a character. */
 export function foldLine(line: string): string {
   if (line.length * MAX_BYTES_PER_UNIT <= MAX_LINE_BYTES) return `${line}\r\n`;
-  const bytes = Buffer.byteLength(line);
-  if (bytes <= MAX_LINE_BYTES) return `${line}\r\n`;
-  return bytes === line.length ? foldAsciiLine(line) : foldUnicodeLine(line);
+  const byteCount = Buffer.byteLength(line);
+  if (byteCount <= MAX_LINE_BYTES) return `${line}\r\n`;
+  return byteCount === line.length ? foldAsciiLine(line) : foldUnicodeLine(line);
 }
 
 function foldAsciiLine(line: string): string {
   let foldedText = `${line.slice(0, MAX_LINE_BYTES)}\r\n`;
   // Each continuation line begins with a space.
-  for (let begin = MAX_LINE_BYTES; begin < line.length; begin += MAX_LINE_BYTES - 1) {
-    foldedText += ` ${line.slice(begin, begin + MAX_LINE_BYTES - 1)}\r\n`;
+  for (let startIndex = MAX_LINE_BYTES; startIndex < line.length; startIndex += MAX_LINE_BYTES - 1) {
+    foldedText += ` ${line.slice(startIndex, startIndex + MAX_LINE_BYTES - 1)}\r\n`;
   }
   return foldedText;
 }

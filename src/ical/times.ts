@@ -24,40 +24,40 @@ export function hasStorableYears(dates: StoredDates): boolean {
 /** Converts the times of a file to one target zone. Without a target zone, the times stay unchanged. */
 export class TimeConverter {
   readonly #sourceZones: Pick<SourceZones, 'find'>;
-  readonly #targetName: string | undefined;
+  readonly #targetZoneName: string | undefined;
   readonly #targetZone: SourceZone | undefined;
-  readonly #usedZones = new Map<string, number>();
+  readonly #firstUseByZone = new Map<string, number>();
 
-  /** @param targetName IANA name of the zone to convert to; undefined leaves times unchanged */
-  constructor(sourceZones: Pick<SourceZones, 'find'>, targetName: string | undefined) {
+  /** @param targetZoneName IANA name of the zone to convert to; undefined leaves times unchanged */
+  constructor(sourceZones: Pick<SourceZones, 'find'>, targetZoneName: string | undefined) {
     this.#sourceZones = sourceZones;
-    this.#targetName = targetName;
-    this.#targetZone = targetName === undefined ? undefined : createIntlZone(targetName);
+    this.#targetZoneName = targetZoneName;
+    this.#targetZone = targetZoneName === undefined ? undefined : createIntlZone(targetZoneName);
   }
 
-  /** The zones that the file uses, each with the line of its first use. */
-  get usedZones(): ReadonlyMap<string, number> {
-    return this.#usedZones;
+  /** The names of the zones that the file uses, each with the number of the line that uses the zone first. */
+  get firstUseByZone(): ReadonlyMap<string, number> {
+    return this.#firstUseByZone;
   }
 
   /** Returns the zone of a time; undefined for dates, floating times and unknown zones. */
-  zoneOf({ zone, isDate, line }: IcalTime): SourceZone | undefined {
+  zoneOf({ zone, isDate, lineNumber }: IcalTime): SourceZone | undefined {
     if (zone === undefined || isDate) return undefined;
-    const sourceZone = zone === 'UTC' ? UTC_ZONE : this.#sourceZones.find(zone, line);
-    if (sourceZone !== undefined && !this.#usedZones.has(zone)) this.#usedZones.set(zone, line);
+    const sourceZone = zone === 'UTC' ? UTC_ZONE : this.#sourceZones.find(zone, lineNumber);
+    if (sourceZone !== undefined && !this.#firstUseByZone.has(zone)) this.#firstUseByZone.set(zone, lineNumber);
     return sourceZone;
   }
 
   /** Converts a time to local time in the target zone, in milliseconds. */
-  toTargetTime(time: IcalTime): number {
+  toTargetWallMs(time: IcalTime): number {
     const zone = this.zoneOf(time);
     // A time in the target zone itself stays unchanged, even if clocks skip it.
-    if (zone === undefined || this.#targetZone === undefined || time.zone === this.#targetName) return time.wallMs;
+    if (zone === undefined || this.#targetZone === undefined || time.zone === this.#targetZoneName) return time.wallMs;
     return toLocal(this.#targetZone, toUtc(zone, time.wallMs));
   }
 
   /** Converts a time to the local time of a series, so that EXDATE and RECURRENCE-ID can be matched with its times. */
-  toSeriesTime(seriesStart: IcalTime, time: IcalTime): number {
+  toSeriesWallMs(seriesStart: IcalTime, time: IcalTime): number {
     if (seriesStart.isDate) return midnightOf(time.wallMs);
     if (time.isDate) return time.wallMs + (seriesStart.wallMs - midnightOf(seriesStart.wallMs));
     const [fromZone, toZone] = [this.zoneOf(time), this.zoneOf(seriesStart)];
@@ -94,12 +94,12 @@ export class TimeConverter {
   toEventDates(event: IcalEvent, start: IcalTime, end: IcalTime | undefined): StoredDates {
     const { isMarkedAllDay } = event;
     if (!isMarkedAllDay && !(start.isDate && end?.isDate !== false)) {
-      const [startText, endText] = [start, end].map((time) => time && formatWallTime(this.toTargetTime(time)));
+      const [startText, endText] = [start, end].map((time) => time && formatWallTime(this.toTargetWallMs(time)));
       return toStoredDates({ isAllDay: false, start: startText ?? '', end: endText });
     }
     // Some programs write all-day events as times at midnight. A local midnight stands for the day that begins then. A
     // midnight in UTC is assumed to be a midnight of the target zone, so it is converted to that zone first.
-    const toStoredDay = (time: IcalTime) => formatDay(time.zone === 'UTC' ? this.toTargetTime(time) : time.wallMs);
+    const toStoredDay = (time: IcalTime) => formatDay(time.zone === 'UTC' ? this.toTargetWallMs(time) : time.wallMs);
     return toStoredDates({ isAllDay: true, start: toStoredDay(start), end: toStoredDay(end ?? start) });
   }
 }

@@ -10,11 +10,11 @@ export type IcalTime = {
   readonly isDate: boolean;
   /** `UTC` or a TZID of the file; undefined for dates and floating times. */
   readonly zone: string | undefined;
-  readonly line: number;
+  readonly lineNumber: number;
 };
 
-/** The line of a time, and the parameters of its property. */
-type TimeContext = { readonly line: number; readonly zone?: string | undefined; readonly isDate?: boolean };
+/** The context in which a time is written: the number of its line, and the zone and the value type of its property. */
+type TimeContext = { readonly lineNumber: number; readonly zone?: string | undefined; readonly isDate?: boolean };
 
 /** A duration. `days` are calendar days, and `ms` is exact time (RFC 5545, 3.3.6). */
 export type IcalDuration = { readonly days: number; readonly ms: number };
@@ -27,23 +27,28 @@ const TIME_PATTERN = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d):?(\d\d)(?::?(\d\d))?
 
 /** Returns midnight of a date, in milliseconds since the epoch; undefined if the date does not exist. */
 function dateToMs(year: number, month: number, day: number): number | undefined {
-  const atMs = new Date(0).setUTCFullYear(year, month - 1, day);
-  const date = new Date(atMs);
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? atMs : undefined;
+  const midnightMs = new Date(0).setUTCFullYear(year, month - 1, day);
+  const date = new Date(midnightMs);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? midnightMs : undefined;
 }
 
 /** Parses a date or time; undefined if it is invalid, such as 30 February. */
-export function parseTime(text: string, { line, zone, isDate = false }: TimeContext): IcalTime | undefined {
+export function parseTime(text: string, { lineNumber, zone, isDate = false }: TimeContext): IcalTime | undefined {
   const [fullMatch, year, month, day, hour, minute = '', second = '0', utcSuffix] =
     TIME_PATTERN.exec(text.trim()) ?? [];
   if (fullMatch === undefined) return undefined;
-  const midnight = dateToMs(Number(year), Number(month), Number(day));
-  if (midnight === undefined) return undefined;
-  if (hour === undefined || isDate) return { wallMs: midnight, isDate: true, zone: undefined, line };
+  const midnightMs = dateToMs(Number(year), Number(month), Number(day));
+  if (midnightMs === undefined) return undefined;
+  if (hour === undefined || isDate) return { wallMs: midnightMs, isDate: true, zone: undefined, lineNumber };
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   // Second 60, a leap second, becomes second 59.
-  const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
-  return { wallMs: midnight + seconds * SECOND_MS, isDate: false, zone: utcSuffix === undefined ? zone : 'UTC', line };
+  const secondOfDay = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
+  return {
+    wallMs: midnightMs + secondOfDay * SECOND_MS,
+    isDate: false,
+    zone: utcSuffix === undefined ? zone : 'UTC',
+    lineNumber,
+  };
 }
 
 /** Matches a duration. A T before weeks and days is accepted, because some programs write it. */
@@ -71,7 +76,7 @@ export function parseDuration(text: string): IcalDuration | undefined {
 /** Parses the time of a property that has a single value. */
 export function parsePropertyTime(property: IcalProperty): IcalTime | undefined {
   const { value } = property;
-  const context = contextOf(property);
+  const context = timeContextOf(property);
   // Some programs do not quote a TZID that contains a colon.
   const colonIndex = value.lastIndexOf(':');
   const parsedTime = parseTime(value, context);
@@ -80,19 +85,19 @@ export function parsePropertyTime(property: IcalProperty): IcalTime | undefined 
   return parseTime(value.slice(colonIndex + 1), { ...context, zone });
 }
 
-function contextOf({ line, parameters }: IcalProperty): TimeContext {
-  return { line, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
+function timeContextOf({ lineNumber, parameters }: IcalProperty): TimeContext {
+  return { lineNumber, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
 }
 
 /** Parses the times of a list. The result contains `undefined` for each invalid time. */
 export function parseTimes(property: IcalProperty): readonly (IcalTime | undefined)[] {
-  const context = contextOf(property);
+  const context = timeContextOf(property);
   return property.value.split(',').map((text) => parseTime(text, context));
 }
 
 /** Parses a comma-separated list of times, as `parseTimes` does, or of periods: `start/end` or `start/duration`. */
 export function parsePeriods(property: IcalProperty): readonly (IcalPeriod | undefined)[] {
-  const context = contextOf(property);
+  const context = timeContextOf(property);
   return property.value.split(',').map((text) => {
     const [startText = '', endText, ...extraParts] = text.split('/');
     const start = parseTime(startText, context);
@@ -105,7 +110,7 @@ export function parsePeriods(property: IcalProperty): readonly (IcalPeriod | und
 
 /** A parsed content line (RFC 5545, 3.1). Names are in upper case. */
 export type IcalProperty = {
-  readonly line: number;
+  readonly lineNumber: number;
   readonly name: string;
   readonly parameters: ReadonlyMap<string, string>;
   readonly value: string;
@@ -114,19 +119,19 @@ export type IcalProperty = {
 const NAME_PATTERN = /^[\w.-]{1,128}/;
 
 /** Parses a content line; undefined if it has no name or no colon. */
-export function parseProperty({ number, text }: ContentLine): IcalProperty | undefined {
+export function parseProperty({ lineNumber, text }: ContentLine): IcalProperty | undefined {
   const [name] = NAME_PATTERN.exec(text) ?? [];
   if (name === undefined) return undefined;
   const parameters = new Map<string, string>();
   let index = name.length;
   while (text[index] === ';') {
-    const end = findParameterEnd(text, index + 1);
-    const [key = '', ...values] = text.slice(index + 1, end).split('=');
-    parameters.set(key.trim().toUpperCase(), unquote(values.join('=')));
-    index = end;
+    const parameterEnd = findParameterEnd(text, index + 1);
+    const [parameterName = '', ...valueParts] = text.slice(index + 1, parameterEnd).split('=');
+    parameters.set(parameterName.trim().toUpperCase(), unquote(valueParts.join('=')));
+    index = parameterEnd;
   }
   if (text[index] !== ':') return undefined;
-  return { line: number, name: name.toUpperCase(), parameters, value: text.slice(index + 1) };
+  return { lineNumber, name: name.toUpperCase(), parameters, value: text.slice(index + 1) };
 }
 
 /**

@@ -149,7 +149,7 @@ Yukon Standard Time=America/Whitehorse
 `;
 
 /** IANA zone names by Windows zone names in lower case. */
-export const windowsZones: ReadonlyMap<string, string> = new Map(
+export const ianaZoneByWindowsName: ReadonlyMap<string, string> = new Map(
   ZONE_LIST.trim()
     .split('\n')
     .map((line) => {

@@ -1,4 +1,4 @@
-import { dayOf, type StoredDates, toSpan } from './days.ts';
+import { dayOf, type StoredDates, toEventSpan } from './days.ts';
 import { escapeText, foldLine, stripControlCharacters } from './text.ts';
 import type { CalendarZone } from './zone.ts';
 
@@ -82,18 +82,21 @@ export function writeEntry(entry: CalendarEntry, zone: CalendarZone | undefined)
 }
 
 function formatTimeLines(storedDates: StoredDates, zone: CalendarZone | undefined): string[] {
-  const span = toSpan(clampDates(storedDates));
+  const span = toEventSpan(clampDates(storedDates));
   if (span.isAllDay) {
     return [`DTSTART;VALUE=DATE:${formatCompact(span.start)}`, `DTEND;VALUE=DATE:${formatCompact(span.end)}`];
   }
   const { start, end } = span;
-  const startLine = `DTSTART${formatTime(start, zone)}`;
+  const startLine = `DTSTART${formatTimeValue(start, zone)}`;
   if (end === undefined) return [startLine];
   // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
   if (end === start) return [startLine, 'DURATION:PT0S'];
   // If clocks skip the start, clients move it forward, possibly past DTEND. A duration is written instead.
   const isStartSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
-  return [startLine, isStartSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTime(end, zone)}`];
+  return [
+    startLine,
+    isStartSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTimeValue(end, zone)}`,
+  ];
 }
 
 /** Earlier dates are written as this day, because some programs reject a calendar with dates near the year 1. */
@@ -117,7 +120,7 @@ function secondsBetween(start: string, end: string): number {
 }
 
 /** Formats the parameters and the value of a time: in UTC, in a zone, or floating. */
-function formatTime(time: string, zone: CalendarZone | undefined): string {
+function formatTimeValue(time: string, zone: CalendarZone | undefined): string {
   if (zone === undefined) return `:${formatCompact(time)}`;
   return zone.name === 'UTC' ? `:${formatCompact(time)}Z` : `;TZID=${zone.name}:${formatCompact(time)}`;
 }
@@ -128,6 +131,6 @@ function formatCompact(time: string): string {
   return time.length === 10 ? day : `${day}T${time.slice(11, 13)}${time.slice(14, 16)}${time.slice(17, 19)}`;
 }
 
-function formatUtcTimestamp(atMs: number): string {
-  return `${formatCompact(new Date(atMs).toISOString())}Z`;
+function formatUtcTimestamp(timestampMs: number): string {
+  return `${formatCompact(new Date(timestampMs).toISOString())}Z`;
 }

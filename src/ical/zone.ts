@@ -3,14 +3,14 @@ import { foldLine } from './text.ts';
 // Time zones are identified by their IANA names and read from the time zone database of the runtime (Intl).
 
 /** Cache of formats by zone name in lower case, so that different spellings of a zone share one format. */
-const dateFormats = new Map<string, Intl.DateTimeFormat>();
+const dateFormatsByZone = new Map<string, Intl.DateTimeFormat>();
 
-function dateFormatOf(zone: string): Intl.DateTimeFormat {
-  const key = zone.toLowerCase();
-  let format = dateFormats.get(key);
+function getDateFormat(zoneName: string): Intl.DateTimeFormat {
+  const cacheKey = zoneName.toLowerCase();
+  let format = dateFormatsByZone.get(cacheKey);
   if (format === undefined) {
-    format = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'longOffset' });
-    dateFormats.set(key, format);
+    format = new Intl.DateTimeFormat('en', { timeZone: zoneName, timeZoneName: 'longOffset' });
+    dateFormatsByZone.set(cacheKey, format);
   }
   return format;
 }
@@ -19,7 +19,7 @@ function dateFormatOf(zone: string): Intl.DateTimeFormat {
 export function isZoneName(text: string): boolean {
   if (!/^[A-Za-z][\w+/-]{0,63}$/.test(text)) return false;
   try {
-    dateFormatOf(text);
+    getDateFormat(text);
     return true;
   } catch {
     return false;
@@ -27,8 +27,8 @@ export function isZoneName(text: string): boolean {
 }
 
 /** Returns the offset of a zone from UTC at a time, in seconds. It is positive for zones ahead of UTC. */
-export function offsetSecondsAt(zone: string, atMs: number): number {
-  const parts = dateFormatOf(zone).formatToParts(atMs);
+export function offsetSecondsAt(zoneName: string, utcMs: number): number {
+  const parts = getDateFormat(zoneName).formatToParts(utcMs);
   const offsetName = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
   const [, sign, hours, minutes, seconds] = /([+-])(\d{2}):(\d{2})(?::(\d{2}))?/.exec(offsetName) ?? [];
   if (sign === undefined) return 0;
@@ -37,49 +37,54 @@ export function offsetSecondsAt(zone: string, atMs: number): number {
 }
 
 /** Returns the local time of a zone, `YYYY-MM-DD HH:MM:SS`. */
-export function localTimeAt(zone: string, atMs: number): string {
-  return formatLocalTime(atMs, offsetSecondsAt(zone, atMs));
+export function localTimeAt(zoneName: string, utcMs: number): string {
+  return formatLocalTime(utcMs, offsetSecondsAt(zoneName, utcMs));
 }
 
+/** A change of the offset from UTC: the time of the change in milliseconds, and both offsets in seconds. */
 type OffsetChange = { readonly atMs: number; readonly from: number; readonly to: number };
 
 const WEEK_MS = 7 * 86_400_000;
 
 /**
- * The last result of `offsetChangesIn` for each zone. Computing a result takes milliseconds, and all calendars that are
- * written on one day need the same range.
+ * The last result of `getOffsetChanges` for each zone. Computing a result takes milliseconds, and all calendars that
+ * are written on one day need the same range.
  */
-const lastChangesByZone = new Map<string, { fromMs: number; untilMs: number; changes: readonly OffsetChange[] }>();
+const cachedChangesByZone = new Map<string, { fromMs: number; untilMs: number; changes: readonly OffsetChange[] }>();
 
 /** Returns the offset changes of a zone in a range of time. The result is cached. */
-function offsetChangesIn(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
-  const key = zone.toLowerCase();
-  const cached = lastChangesByZone.get(key);
-  if (cached?.fromMs === fromMs && cached.untilMs === untilMs) return cached.changes;
-  const changes = findOffsetChanges(zone, fromMs, untilMs);
-  lastChangesByZone.set(key, { fromMs, untilMs, changes });
+function getOffsetChanges(zoneName: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
+  const cacheKey = zoneName.toLowerCase();
+  const cachedResult = cachedChangesByZone.get(cacheKey);
+  if (cachedResult?.fromMs === fromMs && cachedResult.untilMs === untilMs) return cachedResult.changes;
+  const changes = findOffsetChanges(zoneName, fromMs, untilMs);
+  cachedChangesByZone.set(cacheKey, { fromMs, untilMs, changes });
   return changes;
 }
 
 /** Finds offset changes by sampling the offset once a week. No zone changes its offset twice within a week. */
-function findOffsetChanges(zone: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
+function findOffsetChanges(zoneName: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
   const changes: OffsetChange[] = [];
-  let offsetBefore = offsetSecondsAt(zone, fromMs);
-  for (let low = fromMs; low < untilMs; low += WEEK_MS) {
-    const offsetAfter = offsetSecondsAt(zone, low + WEEK_MS);
+  let offsetBefore = offsetSecondsAt(zoneName, fromMs);
+  for (let weekStartMs = fromMs; weekStartMs < untilMs; weekStartMs += WEEK_MS) {
+    const offsetAfter = offsetSecondsAt(zoneName, weekStartMs + WEEK_MS);
     if (offsetAfter !== offsetBefore)
-      changes.push({ atMs: findChangeMs(zone, low, low + WEEK_MS, offsetBefore), from: offsetBefore, to: offsetAfter });
+      changes.push({
+        atMs: findChangeMs(zoneName, weekStartMs, weekStartMs + WEEK_MS, offsetBefore),
+        from: offsetBefore,
+        to: offsetAfter,
+      });
     offsetBefore = offsetAfter;
   }
   return changes;
 }
 
 /** Finds the first second whose offset is not `offsetBefore`, by binary search. Returns it in milliseconds. */
-function findChangeMs(zone: string, fromMs: number, untilMs: number, offsetBefore: number): number {
+function findChangeMs(zoneName: string, fromMs: number, untilMs: number, offsetBefore: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetSecondsAt(zone, middle * 1_000) === offsetBefore) low = middle;
+    if (offsetSecondsAt(zoneName, middle * 1_000) === offsetBefore) low = middle;
     else high = middle;
   }
   return high * 1_000;
@@ -97,7 +102,7 @@ export type CalendarZone = {
 /** Creates the zone for a range of time. The range begins and ends at whole seconds. */
 export function createCalendarZone(name: string, fromMs: number, untilMs: number): CalendarZone {
   if (name === 'UTC') return { name, vtimezone: '', gaps: [] };
-  const forwardChanges = offsetChangesIn(name, fromMs, untilMs).filter(({ from, to }) => to > from);
+  const forwardChanges = getOffsetChanges(name, fromMs, untilMs).filter(({ from, to }) => to > from);
   const gaps = forwardChanges.map(({ atMs, from, to }) => ({
     from: formatLocalTime(atMs, from),
     until: formatLocalTime(atMs, to),
@@ -106,8 +111,8 @@ export function createCalendarZone(name: string, fromMs: number, untilMs: number
 }
 
 /** Formats the local time at an offset from UTC, which is given in seconds. */
-function formatLocalTime(atMs: number, offsetSeconds: number): string {
-  return new Date(atMs + offsetSeconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+function formatLocalTime(utcMs: number, offsetSeconds: number): string {
+  return new Date(utcMs + offsetSeconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 /**
@@ -116,9 +121,9 @@ function formatLocalTime(atMs: number, offsetSeconds: number): string {
  *
  * @param fromMs a whole second, in milliseconds since the epoch
  */
-export function writeVtimezone(zone: string, fromMs: number, untilMs: number): string {
-  const changes = offsetChangesIn(zone, fromMs, untilMs);
-  const firstOffset = offsetSecondsAt(zone, fromMs);
+export function writeVtimezone(zoneName: string, fromMs: number, untilMs: number): string {
+  const changes = getOffsetChanges(zoneName, fromMs, untilMs);
+  const firstOffset = offsetSecondsAt(zoneName, fromMs);
   const lowestOffset = Math.min(firstOffset, ...changes.map(({ to }) => to));
   const observances = [{ atMs: fromMs, from: firstOffset, to: firstOffset }, ...changes].map(({ atMs, from, to }) => {
     const componentName = to > lowestOffset ? 'DAYLIGHT' : 'STANDARD';
@@ -131,7 +136,7 @@ export function writeVtimezone(zone: string, fromMs: number, untilMs: number): s
       `END:${componentName}`,
     ];
   });
-  return ['BEGIN:VTIMEZONE', `TZID:${zone}`, ...observances.flat(), 'END:VTIMEZONE'].map(foldLine).join('');
+  return ['BEGIN:VTIMEZONE', `TZID:${zoneName}`, ...observances.flat(), 'END:VTIMEZONE'].map(foldLine).join('');
 }
 
 function formatOffset(seconds: number): string {

@@ -1,12 +1,12 @@
 import type { FieldError } from '../problems.ts';
-import { newestVersion } from '../store/migrate.ts';
+import { getNewestVersion } from '../store/migrate.ts';
 import {
   type ExportedRow,
   type ExportedTable,
   exportedColumnsOf,
   exportedTables,
 } from '../transfer/exported-tables.ts';
-import { FORMAT_VERSION, LineWriter, TableHasher } from '../transfer/format.ts';
+import { FORMAT_VERSION, LineSerializer, TableHasher } from '../transfer/format.ts';
 import type { TransferProgress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
@@ -47,7 +47,7 @@ const MAX_SKIPPED_LISTED = 100;
 export type ConvertPorts = RowPorts & {
   readonly progress: TransferProgress;
   /** Paths of the export file, of the report of changed and left-out records, and of the map of old ids to new ids. */
-  readonly paths: { readonly file: string; readonly report: string; readonly idMap: string };
+  readonly paths: { readonly exportFile: string; readonly report: string; readonly idMap: string };
 };
 
 /**
@@ -57,7 +57,7 @@ export type ConvertPorts = RowPorts & {
 export function convertRecords(ports: ConvertPorts): ConversionResult {
   const conversion = new Conversion(ports);
   try {
-    return conversion.run();
+    return conversion.convertAll();
   } finally {
     conversion.close();
   }
@@ -66,11 +66,11 @@ export function convertRecords(ports: ConvertPorts): ConversionResult {
 class Conversion {
   readonly #ports: ConvertPorts;
   readonly #rowBuilder: RowBuilder;
-  readonly #writer = new LineWriter();
+  readonly #writer = new LineSerializer();
   readonly #exportFile: JsonLinesFile;
   readonly #reportFile: JsonLinesFile;
   readonly #idMapFile: JsonLinesFile;
-  readonly #counts: Partial<Record<ResourceTypeName, TypeCounts>> = {};
+  readonly #countsByType: Partial<Record<ResourceTypeName, TypeCounts>> = {};
   readonly #leftOutRecords: LeftOutRecord[] = [];
   #leftOutCount = 0;
   #changedCount = 0;
@@ -78,14 +78,14 @@ class Conversion {
   constructor(ports: ConvertPorts) {
     this.#ports = ports;
     this.#rowBuilder = new RowBuilder(ports);
-    this.#exportFile = new JsonLinesFile(ports.paths.file);
+    this.#exportFile = new JsonLinesFile(ports.paths.exportFile);
     this.#reportFile = new JsonLinesFile(ports.paths.report);
     this.#idMapFile = new JsonLinesFile(ports.paths.idMap);
   }
 
-  run(): ConversionResult {
-    const { work, progress } = this.#ports;
-    progress.begin('validating the records', work.count('select count(*) from records'));
+  convertAll(): ConversionResult {
+    const { workFile, progress } = this.#ports;
+    progress.begin('validating the records', workFile.queryNumber('select count(*) from records'));
     this.#writeHeader();
     for (const table of exportedTables) {
       const tableHasher = new TableHasher();
@@ -94,10 +94,10 @@ class Conversion {
       else this.#writeOtherTable(table, tableHasher);
       this.#writer.closeTable(table, tableHasher);
     }
-    const { line, end } = this.#writer.writeEnd();
+    const { line, end } = this.#writer.serializeEnd();
     this.#exportFile.addText(line);
     progress.end();
-    const totals = { counts: this.#counts, changed: this.#changedCount, leftOut: this.#leftOutCount };
+    const totals = { counts: this.#countsByType, changed: this.#changedCount, leftOut: this.#leftOutCount };
     return { sha256: end.sha256, ...totals, skipped: this.#leftOutRecords };
   }
 
@@ -106,13 +106,13 @@ class Conversion {
   }
 
   #writeHeader(): void {
-    const { work, domain, now } = this.#ports;
-    const exported_at = new Date(now).toISOString();
-    const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, findHighestId(work, name)]));
+    const { workFile, domain, importedAt } = this.#ports;
+    const exported_at = new Date(importedAt).toISOString();
+    const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, findHighestId(workFile, name)]));
     this.#exportFile.addText(
-      this.#writer.writeHeader({
+      this.#writer.serializeHeader({
         carillon: FORMAT_VERSION,
-        schema: newestVersion(),
+        schema: getNewestVersion(),
         version,
         exported_at,
         domain,
@@ -122,12 +122,12 @@ class Conversion {
   }
 
   #writeResourceType(resourceType: ResourceType & { table: ExportedTable }, tableHasher: TableHasher): void {
-    const { work, plan, progress } = this.#ports;
+    const { workFile, plan, progress } = this.#ports;
     const typeCounts: TypeCounts = { leftOut: 0, made: 0 };
-    this.#counts[resourceType.name] = typeCounts;
+    this.#countsByType[resourceType.name] = typeCounts;
     this.#reportRecordsWithoutId(resourceType, typeCounts);
-    for (const page of work.recordPages(resourceType.name)) {
-      const rows = work.inTransaction(() =>
+    for (const page of workFile.readRecordPages(resourceType.name)) {
+      const rows = workFile.inTransaction(() =>
         page.flatMap((record) => this.#convertRecord(resourceType, record, typeCounts)),
       );
       this.#writeRows(resourceType.table, rows, tableHasher);
@@ -139,10 +139,18 @@ class Conversion {
   }
 
   /** Reports records without an id. They are left out, because they cannot be identified. */
-  #reportRecordsWithoutId({ name, idField: field }: ResourceType, typeCounts: TypeCounts): void {
-    const rows = this.#ports.work.all(`select json from records where noun = ? and origin = 'nameless'`, name);
+  #reportRecordsWithoutId({ name, idField }: ResourceType, typeCounts: TypeCounts): void {
+    const rows = this.#ports.workFile.queryRows(
+      `select json from records where noun = ? and origin = 'nameless'`,
+      name,
+    );
     for (const { json } of rows)
-      this.#reportLeftOut(name, { id: '', json: String(json) }, [{ field, message: 'is missing' }], typeCounts);
+      this.#reportLeftOut(
+        name,
+        { id: '', json: String(json) },
+        [{ field: idField, message: 'is missing' }],
+        typeCounts,
+      );
   }
 
   #convertRecord(
@@ -154,7 +162,11 @@ class Conversion {
     if ('faults' in buildResult) this.#reportLeftOut(resourceType.name, record, buildResult.faults, typeCounts);
     const { row, changes } = ('faults' in buildResult ? buildResult.placeholderRow : buildResult) ?? {};
     if (row === undefined) {
-      this.#ports.work.run('update records set is_left = 1 where noun = ? and id = ?', resourceType.name, record.id);
+      this.#ports.workFile.run(
+        'update records set is_left = 1 where noun = ? and id = ?',
+        resourceType.name,
+        record.id,
+      );
       return [];
     }
     if ('faults' in buildResult || record.origin === 'made') typeCounts.made += 1;
@@ -163,7 +175,7 @@ class Conversion {
   }
 
   #reportLeftOut(
-    resourceType: ResourceTypeName,
+    typeName: ResourceTypeName,
     { id, json }: Pick<StoredRecord, 'id' | 'json'>,
     left_out: readonly FieldError[],
     typeCounts: TypeCounts,
@@ -171,19 +183,19 @@ class Conversion {
     typeCounts.leftOut += 1;
     this.#leftOutCount += 1;
     if (this.#leftOutRecords.length < MAX_SKIPPED_LISTED)
-      this.#leftOutRecords.push({ resource: resourceType, id, left_out });
-    this.#reportFile.addLine({ resource: resourceType, id, left_out, record: JSON.parse(json) });
+      this.#leftOutRecords.push({ resource: typeName, id, left_out });
+    this.#reportFile.addLine({ resource: typeName, id, left_out, record: JSON.parse(json) });
   }
 
-  #reportChanges(resourceType: ResourceTypeName, { id, origin }: StoredRecord, changes: ConvertedRow['changes']): void {
+  #reportChanges(typeName: ResourceTypeName, { id, origin }: StoredRecord, changes: ConvertedRow['changes']): void {
     // For a record that the import created, only differences from the source are reported as changes. The account
     // always exists, so it is not reported as created.
-    const isPlaceholder = origin === 'made' && resourceType !== 'company';
+    const isPlaceholder = origin === 'made' && typeName !== 'company';
     const reportedChanges = origin === 'made' ? changes.filter(({ was }) => was !== undefined) : changes;
     if (!isPlaceholder && reportedChanges.length === 0) return;
     this.#changedCount += 1;
     this.#reportFile.addLine({
-      resource: resourceType,
+      resource: typeName,
       id,
       ...(isPlaceholder && { made: 'the source does not list it' }),
       changed: reportedChanges,
@@ -195,7 +207,7 @@ class Conversion {
     if (table === 'positions')
       this.#writeRows(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tableHasher);
     if (table !== 'assignments') return;
-    for (const page of this.#ports.work.assignmentPages())
+    for (const page of this.#ports.workFile.readAssignmentPages())
       this.#writeRows(
         table,
         page.map((row) => ({ account_id, ...row })),
@@ -208,10 +220,10 @@ class Conversion {
     const orderedRows = rows.map(
       (row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as ExportedRow,
     );
-    this.#exportFile.addText(this.#writer.writeRows(table, orderedRows, tableHasher));
+    this.#exportFile.addText(this.#writer.serializeRows(table, orderedRows, tableHasher));
   }
 }
 
-function findHighestId(work: WorkFile, resourceType: ResourceTypeName): number {
-  return work.count('select max(new_id) from records where noun = ?', resourceType);
+function findHighestId(workFile: WorkFile, typeName: ResourceTypeName): number {
+  return workFile.queryNumber('select max(new_id) from records where noun = ?', typeName);
 }

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { importFrom } from '../transfer/import.ts';
-import { findIncompleteTransfer, requireNoService } from '../transfer/incomplete-transfers.ts';
+import { findIncompleteTransfer, requireNoRunningService } from '../transfer/incomplete-transfers.ts';
 import { countRows } from '../transfer/keyset-pages.ts';
 import type { TransferProgress } from '../transfer/progress.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
 import { type ConversionResult, convertRecords } from './convert.ts';
 import { type ImportPlan, planImport } from './plan.ts';
-import { fetchTotal, type ReadResult, readAll } from './read.ts';
+import { fetchTotal, type ReadResult, readSource } from './read.ts';
 import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from './resource-types.ts';
 import type { SourceClient } from './source.ts';
 import type { WorkFile } from './work-file.ts';
@@ -17,7 +17,7 @@ export type WithStore = <T>(job: (store: Store) => Promise<T>) => Promise<T>;
 
 export type ImportAccountPorts = {
   readonly source: SourceClient;
-  readonly work: WorkFile;
+  readonly workFile: WorkFile;
   /** Opens the database, on which a service may be running. */
   readonly withStore: WithStore;
   /** Opens the database exclusively: no service may be running. */
@@ -74,28 +74,28 @@ type StoredResult = ConversionResult & {
  */
 export async function importAccount(ports: ImportAccountPorts): Promise<ImportAccountResult> {
   const storedResult = (await resumeImport(ports)) ?? (await readAndImport(ports));
-  const compared: TypeComparison[] = [];
+  const comparisons: TypeComparison[] = [];
   for (const resourceType of listedTypes)
-    if (ports.work.listState(resourceType.name).state === 'read')
-      compared.push(await compareCounts(ports, resourceType.name, storedResult));
+    if (ports.workFile.getListState(resourceType.name).state === 'read')
+      comparisons.push(await compareCounts(ports, resourceType.name, storedResult));
   const missing = resourceTypes.flatMap(({ name: resourceType }) => {
-    const { state } = ports.work.listState(resourceType);
+    const { state } = ports.workFile.getListState(resourceType);
     return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
-  return { ...storedResult, comparisons: compared, missing };
+  return { ...storedResult, comparisons, missing };
 }
 
 async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
   await ports.withStore((store) => requireFreeDomain(store, ports.domain));
-  const readResult = await readAll(ports);
+  const readResult = await readSource(ports);
   return ports.withExclusiveStore(async (store) => {
-    await requireNoService(store);
+    await requireNoRunningService(store);
     const storedResult = await planAndConvert(ports, store, readResult);
     if (ports.isStrict && storedResult.leftOut + storedResult.changed > 0)
       throw new TransferError(
         `${storedResult.leftOut} records cannot be imported, and ${storedResult.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
       );
-    ports.work.writeFact('written', storedResult);
+    ports.workFile.writeFact('written', storedResult);
     await importFile(ports, store, false);
     return storedResult;
   });
@@ -106,50 +106,51 @@ async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
  * returns its result. Returns undefined if there is no such import.
  */
 async function resumeImport(ports: ImportAccountPorts): Promise<StoredResult | undefined> {
-  const { work, withExclusiveStore } = ports;
-  const storedResult = work.readFact<StoredResult>('written');
+  const { workFile, withExclusiveStore } = ports;
+  const storedResult = workFile.readFact<StoredResult>('written');
   if (storedResult === undefined) return undefined;
   const { domain, plan: importPlan, sha256 } = storedResult;
   return withExclusiveStore(async (store) => {
     const incompleteTransfer = await findIncompleteTransfer(store.read);
     const isInterrupted = incompleteTransfer?.checksum === sha256;
-    const isImported = incompleteTransfer === undefined && (await findAccount(store, domain)) === importPlan.accountId;
+    const isImported =
+      incompleteTransfer === undefined && (await findAccountId(store, domain)) === importPlan.accountId;
     if (!isInterrupted && !isImported) return undefined;
     if (domain !== ports.domain)
       throw new TransferError(
-        `${work.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
+        `${workFile.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
       );
     if (isInterrupted) await importFile(ports, store, true);
     return storedResult;
   });
 }
 
-async function findAccount({ read }: Store, domain: string): Promise<number | undefined> {
+async function findAccountId({ read }: Store, domain: string): Promise<number | undefined> {
   const row = await read.selectFrom('accounts').select('account_id').where('domain', '=', domain).executeTakeFirst();
   return row?.account_id;
 }
 
 async function requireFreeDomain(store: Store, domain: string): Promise<void> {
-  if ((await findAccount(store, domain)) === undefined) return;
+  if ((await findAccountId(store, domain)) === undefined) return;
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
 async function planAndConvert(ports: ImportAccountPorts, store: Store, readResult: ReadResult): Promise<StoredResult> {
-  const { work, domain, clock, progress, paths } = ports;
+  const { workFile, domain, clock, progress, paths } = ports;
   await requireFreeDomain(store, domain);
-  const importPlan = await planImport(work, store, ports.ownerEmail);
+  const importPlan = await planImport(workFile, store, ports.ownerEmail);
   const now = clock.now();
-  const exportPath = exportPathOf(work);
+  const exportPath = exportPathOf(workFile);
   const conversionResult = convertRecords({
-    work,
+    workFile,
     plan: importPlan,
     domain,
-    now,
+    importedAt: now,
     progress,
-    paths: { ...paths, file: exportPath },
+    paths: { ...paths, exportFile: exportPath },
   });
-  const ownerId = work.findNewId('users', importPlan.owner) ?? 0;
-  const [ownerRow] = work.all(
+  const ownerId = workFile.findNewId('users', importPlan.owner) ?? 0;
+  const [ownerRow] = workFile.queryRows(
     `select json ->> 'email' as email from records where noun = 'users' and new_id = ?`,
     ownerId,
   );
@@ -163,12 +164,16 @@ async function planAndConvert(ports: ImportAccountPorts, store: Store, readResul
   };
 }
 
-function exportPathOf(work: WorkFile): string {
-  return `${work.path}.jsonl`;
+function exportPathOf(workFile: WorkFile): string {
+  return `${workFile.path}.jsonl`;
 }
 
-async function importFile({ work, clock, progress }: ImportAccountPorts, store: Store, resume: boolean): Promise<void> {
-  await importFrom({ store, path: exportPathOf(work), clock, progress, resume });
+async function importFile(
+  { workFile, clock, progress }: ImportAccountPorts,
+  store: Store,
+  resume: boolean,
+): Promise<void> {
+  await importFrom({ store, path: exportPathOf(workFile), clock, progress, mayResume: resume });
 }
 
 /**
@@ -176,7 +181,7 @@ async function importFile({ work, clock, progress }: ImportAccountPorts, store: 
  * source no longer responds.
  */
 async function compareCounts(
-  { source, work, withStore, print }: ImportAccountPorts,
+  { source, workFile, withStore, print }: ImportAccountPorts,
   resourceType: ResourceTypeName,
   storedResult: StoredResult,
 ): Promise<TypeComparison> {
@@ -187,7 +192,7 @@ async function compareCounts(
     print(error.message);
     return undefined;
   });
-  const sourceTotal = currentTotal ?? work.listState(resourceType).total ?? undefined;
+  const sourceTotal = currentTotal ?? workFile.getListState(resourceType).total ?? undefined;
   const rowCount = await withStore((store) => countRows(store.read, storedType.table, storedResult.plan.accountId));
   const { leftOut = 0, made: placeholders = 0 } = storedResult.counts[resourceType] ?? {};
   const importedCount = rowCount - placeholders;

@@ -26,27 +26,32 @@ export type ImportPlan = {
   readonly numbering: Readonly<Partial<Record<ResourceTypeName, IdNumbering>>>;
 };
 
+/** Number of ids that one query checks. */
 const QUERY_BATCH_SIZE = 1_000;
 
 /** The id, in the work file, of an owner who does not exist at the source. */
-const NEW_OWNER = 'owner';
+const NEW_OWNER_ID = 'owner';
 
 /**
  * Chooses the owner of the account, assigns ids, and creates placeholders for records that the source does not list
  * although other records refer to them. Discards the results of an earlier plan.
  */
-export async function planImport(work: WorkFile, store: Store, ownerEmail: string | undefined): Promise<ImportPlan> {
-  work.inTransaction(() => {
-    work.run(`delete from records where origin = 'made'`);
-    work.run('update records set new_id = number, is_left = 0 where new_id is not number or is_left = 1');
-    work.run('delete from assignments');
+export async function planImport(
+  workFile: WorkFile,
+  store: Store,
+  ownerEmail: string | undefined,
+): Promise<ImportPlan> {
+  workFile.inTransaction(() => {
+    workFile.run(`delete from records where origin = 'made'`);
+    workFile.run('update records set new_id = number, is_left = 0 where new_id is not number or is_left = 1');
+    workFile.run('delete from assignments');
   });
-  const owner = work.inTransaction(() => {
-    if (work.count(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
-      createPlaceholder(work, 'company', '1', {});
-    createMissingParents(work);
-    const ownerRecordId = findOwner(work, ownerEmail);
-    createMissingUsers(work);
+  const accountOwnerId = workFile.inTransaction(() => {
+    if (workFile.queryNumber(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
+      createPlaceholder(workFile, 'company', '1', {});
+    createMissingParents(workFile);
+    const ownerRecordId = findOwner(workFile, ownerEmail);
+    createMissingUsers(workFile);
     return ownerRecordId;
   });
   const lastIdByTable = new Map(
@@ -55,103 +60,107 @@ export async function planImport(work: WorkFile, store: Store, ownerEmail: strin
   const numbering: Partial<Record<ResourceTypeName, IdNumbering>> = {};
   for (const resourceType of storedTypes)
     numbering[resourceType.name] = await assignIds(
-      work,
+      workFile,
       store.read,
       resourceType,
       lastIdByTable.get(resourceType.table) ?? 0,
     );
-  const [account] = [...work.recordPages('company')].flat();
-  if (account === undefined) throw new Error('no account was made');
+  const [accountRecord] = [...workFile.readRecordPages('company')].flat();
+  if (accountRecord === undefined) throw new Error('no account was made');
   return {
-    accountId: account.new_id,
-    owner,
-    isPromoted: ownerEmail !== undefined || !hasImportableOwner(work),
+    accountId: accountRecord.new_id,
+    owner: accountOwnerId,
+    isPromoted: ownerEmail !== undefined || !hasImportableOwner(workFile),
     numbering,
   };
 }
 
 /** Whether the source has an owner who can be imported. */
-function hasImportableOwner(work: WorkFile): boolean {
-  const owners = work.all(`select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`);
+function hasImportableOwner(workFile: WorkFile): boolean {
+  const owners = workFile.queryRows(
+    `select json from records where noun = 'users' and lower(json ->> 'role') = 'owner'`,
+  );
   return owners.some(({ json }) => !('faults' in validateRecord(resourceTypeOf('users'), String(json), 0)));
 }
 
 function createPlaceholder(
-  work: WorkFile,
-  resourceType: ResourceTypeName,
+  workFile: WorkFile,
+  typeName: ResourceTypeName,
   id: string,
-  record: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, unknown>>,
 ): void {
-  const json = JSON.stringify({ [resourceTypeOf(resourceType).idField]: id, ...record });
-  work.putRecord(resourceType, { id, reading: 0, origin: 'made', json });
+  const json = JSON.stringify({ [resourceTypeOf(typeName).idField]: id, ...fields });
+  workFile.putRecord(typeName, { id, reading: 0, origin: 'made', json });
 }
 
 /**
  * Returns the id of the user named by `--owner-email`, or else of the user of the API key at the source. A user who is
  * not in the list is created.
  */
-function findOwner(work: WorkFile, email: string | undefined): string {
+function findOwner(workFile: WorkFile, email: string | undefined): string {
   if (email !== undefined) {
-    const [listedUser] = work.all(
+    const [listedUser] = workFile.queryRows(
       `select id from records where noun = 'users' and origin = 'source' and lower(json ->> 'email') = lower(?)`,
       email,
     );
     if (listedUser !== undefined) return String(listedUser.id);
-    const id = findOnlyUser(work) ?? NEW_OWNER;
-    createPlaceholder(work, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
+    const id = findOnlyUser(workFile) ?? NEW_OWNER_ID;
+    createPlaceholder(workFile, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
     return id;
   }
-  const [caller] = work.all(`select id, json from records where noun = 'user' and origin = 'source'`);
+  const [caller] = workFile.queryRows(`select id, json from records where noun = 'user' and origin = 'source'`);
   if (caller === undefined)
     throw new TransferError(
       'The source does not return the user of the key: set --owner-email to the owner of the account.',
     );
   const id = String(caller.id);
-  if (work.count(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)
-    createPlaceholder(work, 'users', id, JSON.parse(String(caller.json)));
+  if (workFile.queryNumber(`select count(*) from records where noun = 'users' and id = ?`, id) === 0)
+    createPlaceholder(workFile, 'users', id, JSON.parse(String(caller.json)));
   return id;
 }
 
 /** If the source has no list of users, returns the only user that records refer to; undefined if there are several. */
-function findOnlyUser(work: WorkFile): string | undefined {
-  if (work.listState('users').state === 'read') return undefined;
-  const userIdRows = work.all(`select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`);
+function findOnlyUser(workFile: WorkFile): string | undefined {
+  if (workFile.getListState('users').state === 'read') return undefined;
+  const userIdRows = workFile.queryRows(
+    `select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`,
+  );
   const userIds = userIdRows.map(({ id }) => toIdText(id)).filter((id) => id !== undefined && id !== '0');
   return userIds.length === 1 ? userIds[0] : undefined;
 }
 
 /** Creates projects and clients that the source does not list, with the id and name that other records contain. */
-function createMissingParents(work: WorkFile): void {
+function createMissingParents(workFile: WorkFile): void {
   for (const parentType of ['projects', 'clients'] as const) {
-    if (work.listState(parentType).state === 'read') continue;
+    if (workFile.getListState(parentType).state === 'read') continue;
     for (const resourceType of storedTypes)
       for (const reference of resourceType.references.filter((candidate) => candidate.to === parentType)) {
         const { idField: parentIdField } = resourceTypeOf(parentType);
         const nameField = reference.nameField ?? '';
-        const referencedRows = work.all(
+        const referencedRows = workFile.queryRows(
           `select json ->> ? as id, max(json ->> ?) as name from records where noun = ? and origin <> 'nameless' group by 1`,
           ...[`$.${reference.field}`, `$.${nameField}`, resourceType.name],
         );
         for (const { id: rawId, name } of referencedRows) {
           const id = toIdText(rawId);
-          if (id === undefined || id === '0' || hasRecord(work, parentType, id)) continue;
-          createPlaceholder(work, parentType, id, {
-            [parentIdField.replace(/_id$/, '_name')]: name || `${typeTitle(parentIdField)} ${id}`,
+          if (id === undefined || id === '0' || hasRecord(workFile, parentType, id)) continue;
+          createPlaceholder(workFile, parentType, id, {
+            [parentIdField.replace(/_id$/, '_name')]: name || `${formatTypeTitle(parentIdField)} ${id}`,
           });
         }
       }
   }
 }
 
-const typeTitle = (idField: string) => idField.charAt(0).toUpperCase() + idField.slice(1).replace(/_id$/, '');
+const formatTypeTitle = (idField: string) => idField.charAt(0).toUpperCase() + idField.slice(1).replace(/_id$/, '');
 
-function hasRecord(work: WorkFile, resourceType: ResourceTypeName, id: string): boolean {
-  return work.count('select count(*) from records where noun = ? and id = ?', resourceType, id) > 0;
+function hasRecord(workFile: WorkFile, typeName: ResourceTypeName, id: string): boolean {
+  return workFile.queryNumber('select count(*) from records where noun = ? and id = ?', typeName, id) > 0;
 }
 
 /** Creates, as deleted users, the users that records refer to but the source does not list. */
-function createMissingUsers(work: WorkFile): void {
-  const referencedUsers = work.all(
+function createMissingUsers(workFile: WorkFile): void {
+  const referencedUsers = workFile.queryRows(
     `select json ->> 'user_id' as id, '' as name from records where noun <> 'user' and origin <> 'nameless'
      union
      select iif(one.type = 'object', one.value ->> 'user_id', one.value), iif(one.type = 'object', one.value ->> 'user_name', '')
@@ -162,8 +171,8 @@ function createMissingUsers(work: WorkFile): void {
   );
   for (const { id: rawId, name } of referencedUsers) {
     const id = toIdText(rawId);
-    if (id === undefined || id === '0' || hasRecord(work, 'users', id)) continue;
-    createPlaceholder(work, 'users', id, { has_left: true, first_name: name || `User ${id}` });
+    if (id === undefined || id === '0' || hasRecord(workFile, 'users', id)) continue;
+    createPlaceholder(workFile, 'users', id, { has_left: true, first_name: name || `User ${id}` });
   }
 }
 
@@ -172,21 +181,24 @@ function createMissingUsers(work: WorkFile): void {
  * of the type in their order.
  */
 async function assignIds(
-  work: WorkFile,
-  read: Queries,
+  workFile: WorkFile,
+  queries: Queries,
   resourceType: ResourceType & { table: ExportedTable },
   lastId: number,
 ): Promise<IdNumbering> {
-  const invalid = work.count(
+  const invalidCount = workFile.queryNumber(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
-    ...[resourceType.name, NEW_OWNER],
+    ...[resourceType.name, NEW_OWNER_ID],
   );
-  const inUse = await countIdsInUse(work, read, resourceType);
+  const inUseCount = await countIdsInUse(workFile, queries, resourceType);
   // New ids are above every id that either service has issued, so that an old id never names another record.
-  const lastUsedId = Math.max(lastId, work.count('select max(number) from records where noun = ?', resourceType.name));
-  const [rowFilter, keepsIds] = invalid + inUse === 0 ? ['and number is null', true] : ['', false];
-  work.inTransaction(() => {
-    work.run(
+  const lastUsedId = Math.max(
+    lastId,
+    workFile.queryNumber('select max(number) from records where noun = ?', resourceType.name),
+  );
+  const [rowFilter, keepsIds] = invalidCount + inUseCount === 0 ? ['and number is null', true] : ['', false];
+  workFile.inTransaction(() => {
+    workFile.run(
       `update records set new_id = ? + numbered.place from (
          select rowid as at, row_number() over (order by number is null, number, id) as place
          from records where noun = ? and origin <> 'nameless' ${rowFilter}) as numbered
@@ -194,26 +206,26 @@ async function assignIds(
       ...[lastUsedId, resourceType.name],
     );
   });
-  return keepsIds ? { kept: true } : { kept: false, inUse, invalid };
+  return keepsIds ? { kept: true } : { kept: false, inUse: inUseCount, invalid: invalidCount };
 }
 
 async function countIdsInUse(
-  work: WorkFile,
-  read: Queries,
+  workFile: WorkFile,
+  queries: Queries,
   { name, table }: ResourceType & { table: ExportedTable },
 ): Promise<number> {
-  const [column = ''] = exportRules[table].key;
+  const [idColumn = ''] = exportRules[table].keyColumns;
   let takenCount = 0;
   for (let lastNewId = 0; ; ) {
-    const rows = work.all(
+    const rows = workFile.queryRows(
       'select new_id from records where noun = ? and new_id > ? order by new_id limit ?',
       ...[name, lastNewId, QUERY_BATCH_SIZE],
     );
     if (rows.length === 0) return takenCount;
     const newIds = rows.map((row) => Number(row.new_id));
     const queryResult =
-      await sql`select 1 as one from ${sql.table(table)} where ${sql.ref(column)} in (${sql.join(newIds)})`.execute(
-        read,
+      await sql`select 1 as one from ${sql.table(table)} where ${sql.ref(idColumn)} in (${sql.join(newIds)})`.execute(
+        queries,
       );
     takenCount += queryResult.rows.length;
     lastNewId = newIds.at(-1) ?? lastNewId;

@@ -8,7 +8,7 @@ import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { respond, type ScriptedService, startScriptedSource } from '../../test/kit/service/import-from-api.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { readAll } from './read.ts';
+import { readSource } from './read.ts';
 import { createSourceClient, ResponseTooLarge } from './source.ts';
 import { WorkFile } from './work-file.ts';
 
@@ -21,9 +21,9 @@ async function read(t: Cleanup, script: Partial<ScriptedService>) {
   const source = createSourceClient({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
   const work = new WorkFile(join(temporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
-  const reading = readAll({ source, work, progress: silentProgress, print: silent, readings: 1 });
+  const reading = readSource({ source, workFile: work, progress: silentProgress, print: silent, readings: 1 });
   const pages = () => requests.flatMap(({ address }) => (address.includes('events?') ? [address.split('?')[1]] : []));
-  const kept = () => work.count(`select count(*) from records where noun = 'events'`);
+  const kept = () => work.queryNumber(`select count(*) from records where noun = 'events'`);
   return { reading, pages, kept };
 }
 

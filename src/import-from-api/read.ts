@@ -8,7 +8,7 @@ export const PAGE_SIZE = 1_000;
 
 export type ReadPorts = {
   readonly source: SourceClient;
-  readonly work: WorkFile;
+  readonly workFile: WorkFile;
   readonly progress: TransferProgress;
   readonly print: (line: string) => void;
   /** Maximum number of passes over the source; reading stops when a pass finds no change. */
@@ -24,17 +24,17 @@ export type ReadResult = { readonly readings: number; readonly changed: number |
  * lists do not report changes. Continues the pass in which an earlier run stopped, or starts another pass if that run
  * has finished its pass.
  */
-export async function readAll(ports: ReadPorts): Promise<ReadResult> {
-  const { work, print } = ports;
-  const lastPass = work.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
+export async function readSource(ports: ReadPorts): Promise<ReadResult> {
+  const { workFile, print } = ports;
+  const lastPass = workFile.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
   const firstPass = lastPass.isOver ? lastPass.reading + 1 : lastPass.reading;
-  resetEarlierRun(work);
+  resetEarlierRun(workFile);
   for (let pass = firstPass; ; pass += 1) {
-    work.writeFact('reading', { reading: pass, isOver: false });
+    workFile.writeFact('reading', { reading: pass, isOver: false });
     for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, pass);
     await requireReadable(ports);
-    const changeCount = resourceTypes.reduce((sum, { name }) => sum + work.listState(name).changed, 0);
-    work.writeFact('reading', { reading: pass, isOver: true });
+    const changeCount = resourceTypes.reduce((sum, { name }) => sum + workFile.getListState(name).changed, 0);
+    workFile.writeFact('reading', { reading: pass, isOver: true });
     const knownChangeCount = pass === 1 ? undefined : changeCount;
     if (knownChangeCount === 0 || pass - firstPass + 1 >= ports.readings)
       return { readings: pass, changed: knownChangeCount };
@@ -47,58 +47,66 @@ export async function readAll(ports: ReadPorts): Promise<ReadResult> {
  * Drops the placeholders of an earlier run. Also resets lists that were not readable, because this run may use another
  * key.
  */
-function resetEarlierRun(work: WorkFile): void {
-  work.run(`delete from records where origin = 'made'`);
+function resetEarlierRun(workFile: WorkFile): void {
+  workFile.run(`delete from records where origin = 'made'`);
   for (const { name } of resourceTypes) {
-    const listState = work.listState(name);
+    const listState = workFile.getListState(name);
     if (listState.state === 'absent' || listState.state === 'refused')
-      work.setListState(name, { ...listState, state: 'waiting', reading: 0 });
+      workFile.setListState(name, { ...listState, state: 'waiting', reading: 0 });
   }
 }
 
 async function readResourceType(ports: ReadPorts, resourceType: ResourceType, pass: number): Promise<void> {
-  const { work } = ports;
-  const previousState = work.listState(resourceType.name);
+  const { workFile } = ports;
+  const previousState = workFile.getListState(resourceType.name);
   if (previousState.reading === pass && previousState.state !== 'waiting') return;
   if (previousState.reading < pass)
-    work.setListState(resourceType.name, { state: 'waiting', reading: pass, next: 0, total: null, changed: 0 });
+    workFile.setListState(resourceType.name, { state: 'waiting', reading: pass, next: 0, total: null, changed: 0 });
   const missingReply = resourceType.isSingle
     ? await readSingle(ports, resourceType, pass)
     : await readList(ports, resourceType, pass);
-  if (missingReply !== undefined && hasRecords(work, resourceType.name))
-    throw accessLostError(resourceType.name, missingReply.status);
-  if (missingReply === undefined) await fetchUnseen(ports, resourceType, pass);
-  work.setListState(resourceType.name, { ...work.listState(resourceType.name), state: missingReply?.state ?? 'read' });
+  if (missingReply !== undefined && hasRecords(workFile, resourceType.name))
+    throw createAccessLostError(resourceType.name, missingReply.status);
+  if (missingReply === undefined) await fetchUnseenRecords(ports, resourceType, pass);
+  workFile.setListState(resourceType.name, {
+    ...workFile.getListState(resourceType.name),
+    state: missingReply?.state ?? 'read',
+  });
 }
 
-type ReadFailure = MissingReply | undefined;
+type ReadOutcome = MissingReply | undefined;
 
-async function readSingle({ source, work }: ReadPorts, resourceType: ResourceType, pass: number): Promise<ReadFailure> {
+async function readSingle(
+  { source, workFile }: ReadPorts,
+  resourceType: ResourceType,
+  pass: number,
+): Promise<ReadOutcome> {
   const reply = await source.get([resourceType.name]);
   if (reply.state !== 'found') return reply;
-  work.storePage(resourceType, { reading: pass, next: 1, total: 1, records: [extractRecord(reply.body)] });
+  workFile.storePage(resourceType, { reading: pass, next: 1, total: 1, records: [extractRecord(reply.body)] });
   return undefined;
 }
 
 async function readList(
-  { source, work, progress }: ReadPorts,
+  { source, workFile, progress }: ReadPorts,
   resourceType: ResourceType,
   pass: number,
-): Promise<ReadFailure> {
+): Promise<ReadOutcome> {
   let limit = PAGE_SIZE;
   for (let isFirstPage = true; ; isFirstPage = false) {
-    const { next: offset, total: lastTotal } = work.listState(resourceType.name);
+    const { next: offset, total: lastTotal } = workFile.getListState(resourceType.name);
     const page = await fetchPage(source, resourceType, { offset, total: lastTotal, limit });
     if ('state' in page) return page;
     const { total, records } = page;
     if (isFirstPage) progress.begin(`reading ${resourceType.name}`, total === null ? 0 : Math.max(total - offset, 0));
-    const next = offset + records.length;
-    const newCount = work.storePage(resourceType, { reading: pass, next, total, records });
+    const nextOffset = offset + records.length;
+    const newCount = workFile.storePage(resourceType, { reading: pass, next: nextOffset, total, records });
     progress.advance(records.length);
     limit = page.limit;
-    // A list with a total ends there, except after a full page: another page may follow, because the total may be too
-    // low. A list without a total ends with a page that is empty or contains only known records.
-    const isEnd = newCount === 0 ? total === null || next >= total : total !== null && next >= total && !page.isFull;
+    // A list that reports a total ends at this total. After a full page, another page is read nevertheless, because the
+    // total may be too low. A list without a total ends with a page that is empty or contains only known records.
+    const isEnd =
+      newCount === 0 ? total === null || nextOffset >= total : total !== null && nextOffset >= total && !page.isFull;
     if (records.length > 0 && !isEnd) continue;
     progress.end();
     return undefined;
@@ -130,51 +138,55 @@ async function fetchPage(
 }
 
 /**
- * Fetches, one by one, the records that an earlier pass has read and this pass has not. They were deleted, or skipped
- * between two pages.
+ * Fetches, one by one, the records that an earlier pass has read and this pass has not. They were deleted at the
+ * source, or this pass missed them because the offsets of the list shifted between two pages.
  */
-async function fetchUnseen({ source, work }: ReadPorts, resourceType: ResourceType, pass: number): Promise<void> {
+async function fetchUnseenRecords(
+  { source, workFile }: ReadPorts,
+  resourceType: ResourceType,
+  pass: number,
+): Promise<void> {
   for (
-    let id = work.findUnseen(resourceType.name, pass);
+    let id = workFile.findUnseenId(resourceType.name, pass);
     id !== undefined;
-    id = work.findUnseen(resourceType.name, pass)
+    id = workFile.findUnseenId(resourceType.name, pass)
   ) {
     const canFetch = resourceType.isSingle === undefined && !id.startsWith('?');
     const reply: SourceReply = canFetch ? await source.get([resourceType.name, id]) : { state: 'absent', status: 404 };
-    const listState = work.listState(resourceType.name);
-    if (reply.state === 'refused') throw accessLostError(`${resourceType.name} ${id}`, reply.status);
+    const listState = workFile.getListState(resourceType.name);
+    if (reply.state === 'refused') throw createAccessLostError(`${resourceType.name} ${id}`, reply.status);
     if (reply.state === 'found')
-      work.storePage(resourceType, { ...listState, reading: pass, records: [extractRecord(reply.body)] });
+      workFile.storePage(resourceType, { ...listState, reading: pass, records: [extractRecord(reply.body)] });
     // If the record is still unseen, it was deleted, or the source has returned a record other than the requested one.
-    if (work.findUnseen(resourceType.name, pass) !== id) continue;
-    work.inTransaction(() => {
-      work.deleteRecord(resourceType.name, id);
-      work.setListState(resourceType.name, { ...listState, changed: listState.changed + 1 });
+    if (workFile.findUnseenId(resourceType.name, pass) !== id) continue;
+    workFile.inTransaction(() => {
+      workFile.deleteRecord(resourceType.name, id);
+      workFile.setListState(resourceType.name, { ...listState, changed: listState.changed + 1 });
     });
   }
 }
 
-function accessLostError(resource: string, status: number): TransferError {
+function createAccessLostError(resource: string, status: number): TransferError {
   return new TransferError(`The source showed ${resource} before, and returns ${status} now.`);
 }
 
-function hasRecords(work: WorkFile, resourceType: ResourceTypeName): boolean {
-  return work.count(`select count(*) from records where noun = ? and origin <> 'made'`, resourceType) > 0;
+function hasRecords(workFile: WorkFile, typeName: ResourceTypeName): boolean {
+  return workFile.queryNumber(`select count(*) from records where noun = ? and origin <> 'made'`, typeName) > 0;
 }
 
 /**
  * Throws unless the key can read at least one list. If the key was refused for any list, checks that it has not been
  * revoked.
  */
-async function requireReadable({ source, work }: ReadPorts): Promise<void> {
-  const listStates = resourceTypes.map(({ name }) => work.listState(name).state);
+async function requireReadable({ source, workFile }: ReadPorts): Promise<void> {
+  const listStates = resourceTypes.map(({ name }) => workFile.getListState(name).state);
   const readableType = resourceTypes[listStates.indexOf('read')];
   const isAnyRefused = listStates.includes('refused');
   if (readableType !== undefined) {
     const reply = isAnyRefused
-      ? await source.get([readableType.name], readableType.isSingle ? {} : ONE_RECORD)
+      ? await source.get([readableType.name], readableType.isSingle ? {} : ONE_RECORD_QUERY)
       : undefined;
-    if (reply !== undefined && reply.state !== 'found') throw accessLostError(readableType.name, reply.status);
+    if (reply !== undefined && reply.state !== 'found') throw createAccessLostError(readableType.name, reply.status);
   } else if (isAnyRefused)
     throw new TransferError('The source accepts neither the key nor the domain: it returns 401 for everything.');
   else
@@ -183,11 +195,11 @@ async function requireReadable({ source, work }: ReadPorts): Promise<void> {
     );
 }
 
-const ONE_RECORD = { limit: 1, offset: 0 } as const;
+const ONE_RECORD_QUERY = { limit: 1, offset: 0 } as const;
 
-/** Fetches the total of a list that the source reports; undefined if it reports none. */
+/** Fetches the total that the source reports for a list; undefined if it reports none. */
 export async function fetchTotal(source: SourceClient, resourceType: ResourceType): Promise<number | undefined> {
-  const reply = await source.get([resourceType.name], ONE_RECORD);
+  const reply = await source.get([resourceType.name], ONE_RECORD_QUERY);
   return reply.state === 'found' ? (parsePage(reply.body, resourceType.name).total ?? undefined) : undefined;
 }
 

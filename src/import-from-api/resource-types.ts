@@ -56,10 +56,10 @@ const companyTextFields = [
   'phone',
 ];
 
-const referenceTo = (resourceType: string, required?: true) => ({
-  field: `${resourceType}_id`,
-  to: `${resourceType}s` as ReferenceField['to'],
-  nameField: `${resourceType}_name`,
+const createReference = (singularName: string, required?: true) => ({
+  field: `${singularName}_id`,
+  to: `${singularName}s` as ReferenceField['to'],
+  nameField: `${singularName}_name`,
   ...(required && { required }),
 });
 
@@ -80,7 +80,7 @@ export const resourceTypes: readonly ResourceType[] = [
     idField: 'project_id',
     table: 'projects',
     fields: omitReferences(projectFields),
-    references: [referenceTo('client')],
+    references: [createReference('client')],
     assignmentType: 'project',
   },
   {
@@ -88,7 +88,7 @@ export const resourceTypes: readonly ResourceType[] = [
     idField: 'task_id',
     table: 'tasks',
     fields: omitReferences(taskFields),
-    references: [referenceTo('project', true)],
+    references: [createReference('project', true)],
     assignmentType: 'task',
   },
   {
@@ -96,7 +96,7 @@ export const resourceTypes: readonly ResourceType[] = [
     idField: 'subtask_id',
     table: 'subtasks',
     fields: omitReferences(subtaskFields),
-    references: [referenceTo('task', true)],
+    references: [createReference('task', true)],
     assignmentType: 'subtask',
   },
   {
@@ -104,7 +104,7 @@ export const resourceTypes: readonly ResourceType[] = [
     idField: 'event_id',
     table: 'events',
     fields: omitReferences(eventFields),
-    references: [referenceTo('project')],
+    references: [createReference('project')],
   },
 ];
 

@@ -20,11 +20,11 @@ export type ConvertedRow = {
 export type SkippedRecord = { readonly faults: readonly FieldError[]; readonly placeholderRow?: ConvertedRow };
 
 export type RowPorts = {
-  readonly work: WorkFile;
+  readonly workFile: WorkFile;
   readonly plan: ImportPlan;
   readonly domain: string;
   /** Timestamp of the import, milliseconds since the epoch. */
-  readonly now: number;
+  readonly importedAt: number;
 };
 
 /** Converts records to rows: validates their fields and resolves their references to ids of this service. */
@@ -48,19 +48,19 @@ export class RowBuilder {
   }
 
   #buildAccount(resourceType: ResourceType, { json, new_id: account_id }: StoredRecord): ConvertedRow | SkippedRecord {
-    const { domain, now } = this.#ports;
+    const { domain, importedAt } = this.#ports;
     const emptyTexts = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const accountColumns = { account_id, domain, time_zone: 'UTC' };
-    const validationResult = validateRecord(resourceType, json, now);
+    const validationResult = validateRecord(resourceType, json, importedAt);
     if ('faults' in validationResult) {
-      const row = { ...emptyTexts, company_name: domain, ...accountColumns, date_created: now };
+      const row = { ...emptyTexts, company_name: domain, ...accountColumns, date_created: importedAt };
       return { faults: validationResult.faults, placeholderRow: { row, changes: [] } };
     }
-    const inputTexts: Readonly<Record<string, unknown>> = validationResult.input;
-    const company_name = inputTexts.company_name || domain;
+    const inputFields: Readonly<Record<string, unknown>> = validationResult.input;
+    const company_name = inputFields.company_name || domain;
     const row = {
       ...emptyTexts,
-      ...inputTexts,
+      ...inputFields,
       company_name,
       ...accountColumns,
       date_created: validationResult.timestamps.date_created,
@@ -69,26 +69,26 @@ export class RowBuilder {
   }
 
   #buildUser(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
-    const { plan, now } = this.#ports;
+    const { plan, importedAt } = this.#ports;
     const rawRecord: RawRecord = toRawRecord(JSON.parse(record.json));
     if (record.origin === 'made' && rawRecord.has_left === true)
       return this.buildFormerUser(record, String(rawRecord.first_name));
-    const validationResult = validateRecord(resourceType, record.json, now);
+    const validationResult = validateRecord(resourceType, record.json, importedAt);
     if ('faults' in validationResult) return this.toFormerUser(record, rawRecord, validationResult.faults);
     const { input, timestamps, changes } = validationResult;
-    const person = { role: 'member', email: '', ...input };
-    if (this.#usedEmails.has(person.email.toLowerCase()))
+    const userFields = { role: 'member', email: '', ...input };
+    if (this.#usedEmails.has(userFields.email.toLowerCase()))
       return this.toFormerUser(record, rawRecord, [{ field: 'email', message: 'is also that of another user' }]);
-    this.#usedEmails.add(person.email.toLowerCase());
+    this.#usedEmails.add(userFields.email.toLowerCase());
     const { date_created, date_modified } = timestamps;
     const row = {
-      ...person,
-      ...this.#idColumns(resourceType, record),
+      ...userFields,
+      ...this.#buildIdColumns(resourceType, record),
       date_created,
       date_modified,
       date_deleted: null,
     };
-    if (!plan.isPromoted || record.id !== plan.owner || person.role === 'owner') return { row, changes };
+    if (!plan.isPromoted || record.id !== plan.owner || userFields.role === 'owner') return { row, changes };
     const roleChange = { field: 'role', message: 'owns the account here', was: rawRecord.role };
     return { row: { ...row, role: 'owner' }, changes: [...changes, roleChange] };
   }
@@ -105,17 +105,17 @@ export class RowBuilder {
   }
 
   buildFormerUser({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
-    const { now, plan } = this.#ports;
+    const { importedAt, plan } = this.#ports;
     const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
-    const person = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
-    const dates = { date_created: now, date_modified: null, date_deleted: now };
-    return { row: { user_id, account_id: plan.accountId, ...person, ...dates }, changes: [] };
+    const userFields = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
+    const dates = { date_created: importedAt, date_modified: null, date_deleted: importedAt };
+    return { row: { user_id, account_id: plan.accountId, ...userFields, ...dates }, changes: [] };
   }
 
   #buildRecord(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
-    const { work, now } = this.#ports;
+    const { workFile, importedAt } = this.#ports;
     const rawRecord = toRawRecord(JSON.parse(record.json));
-    const validationResult = validateRecord(resourceType, record.json, now);
+    const validationResult = validateRecord(resourceType, record.json, importedAt);
     const resolvedReferences = this.#resolveReferences(resourceType, rawRecord);
     const assignedUserIds =
       resourceType.assignmentType === undefined ? [] : this.#resolveAssignedUsers(rawRecord.users);
@@ -126,17 +126,18 @@ export class RowBuilder {
     ];
     if ('faults' in validationResult || assignedUserIds === undefined || faults.length > 0) return { faults };
     const insertSql = 'insert or ignore into assignments (noun, record_id, user_id) values (?, ?, ?)';
-    for (const userId of assignedUserIds) work.run(insertSql, resourceType.assignmentType ?? '', record.new_id, userId);
+    for (const userId of assignedUserIds)
+      workFile.run(insertSql, resourceType.assignmentType ?? '', record.new_id, userId);
     const row = {
       ...validationResult.input,
       ...validationResult.timestamps,
       ...resolvedReferences.references,
-      ...this.#idColumns(resourceType, record),
+      ...this.#buildIdColumns(resourceType, record),
     };
     return { row, changes: [...validationResult.changes, ...resolvedReferences.changes] };
   }
 
-  #idColumns({ idField }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
+  #buildIdColumns({ idField }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
     return { [idField]: new_id, account_id: this.#ports.plan.accountId };
   }
 
@@ -145,15 +146,15 @@ export class RowBuilder {
    * is optional; otherwise, the record is left out.
    */
   #resolveReferences(resourceType: ResourceType, rawRecord: RawRecord) {
-    const { work } = this.#ports;
+    const { workFile } = this.#ports;
     const references: Record<string, number> = {
-      user_id: work.findNewId('users', toIdText(rawRecord.user_id) ?? '0') ?? 0,
+      user_id: workFile.findNewId('users', toIdText(rawRecord.user_id) ?? '0') ?? 0,
     };
     const changes: FieldCorrection[] = [];
     const faults: FieldError[] = [];
     for (const { field, to, required } of resourceType.references) {
       const id = toIdText(rawRecord[field]) ?? '0';
-      const newId = work.findNewId(to, id);
+      const newId = workFile.findNewId(to, id);
       references[field] = newId ?? 0;
       const message = `refers to none of the imported ${to}`;
       if (newId === undefined && required) faults.push({ field, message });
@@ -166,7 +167,7 @@ export class RowBuilder {
     if (users === undefined || users === null || users === '') return [];
     if (!Array.isArray(users)) return undefined;
     const ids = users.map((user) =>
-      this.#ports.work.findNewId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
+      this.#ports.workFile.findNewId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
     );
     return ids.every((id) => id !== undefined) ? ids : undefined;
   }
@@ -179,7 +180,7 @@ function toRawRecord(value: unknown): RawRecord {
 /** A hook at the source. */
 export type SourceHook = { readonly event: string; readonly target_url: string };
 
-/** Maximum number of hooks read from a source, in case its list grows or never ends. */
+/** Maximum number of hooks that are read from a source, so that reading ends even if the list never does. */
 const MAX_HOOKS = 10_000;
 
 /** Lists the live hooks of the key's user at the source; undefined if the source has no list of hooks (X1). */

@@ -40,7 +40,7 @@ export class ResponseTooLarge extends TransferError {}
  * Maximum number of attempts of a request. The backoff between them is 1, 2, 4, … seconds, about three minutes in
  * total.
  */
-const MAX_ATTEMPTS = 9;
+const MAX_REQUEST_ATTEMPTS = 9;
 /** Maximum number of attempts before the first response. It is lower because the URL may be wrong. */
 const MAX_INITIAL_ATTEMPTS = 3;
 /** Maximum backoff between two attempts. */
@@ -88,12 +88,12 @@ export function createSourceClient(options: SourceOptions): SourceClient {
           hasResponded = true;
           return reply;
         }
-        const reason = reasonOf(response);
-        if (attempt >= (hasResponded ? MAX_ATTEMPTS : MAX_INITIAL_ATTEMPTS))
-          throw unreadableError(url, reason, attempt);
+        const reason = retryReasonOf(response);
+        if (attempt >= (hasResponded ? MAX_REQUEST_ATTEMPTS : MAX_INITIAL_ATTEMPTS))
+          throw createUnreadableError(url, reason, attempt);
         const waitMs = retryDelayMs(response, attempt);
         if (waitMs > MAX_RETRY_AFTER_MS)
-          throw unreadableError(url, `${reason}, and Retry-After is more than a day`, attempt);
+          throw createUnreadableError(url, `${reason}, and Retry-After is more than a day`, attempt);
         print(`${url}: ${reason}; retry in ${Math.ceil(waitMs / 1_000)} s`);
         await sleep(clock, waitMs);
       }
@@ -121,7 +121,7 @@ function toReply(response: HttpResponse | FailedRequest, url: string): SourceRep
   throw new TransferError(`${url} returned something other than JSON: --from-api must be the address of the service.`);
 }
 
-function reasonOf(response: HttpResponse | FailedRequest): string {
+function retryReasonOf(response: HttpResponse | FailedRequest): string {
   if ('failed' in response) return response.failed;
   return response.status === 200 ? 'the response was truncated' : `the response is ${response.status}`;
 }
@@ -132,7 +132,7 @@ function retryDelayMs(response: HttpResponse | FailedRequest, attempt: number): 
   return requestedMs ?? Math.min(1_000 * 2 ** (attempt - 1), MAX_BACKOFF_MS);
 }
 
-function unreadableError(url: string, reason: string, attempts: number): TransferError {
+function createUnreadableError(url: string, reason: string, attempts: number): TransferError {
   return new TransferError(`${url} cannot be read, after ${attempts} tries: ${reason}.`);
 }
 
@@ -141,7 +141,7 @@ async function sendRequest({ clock, headers }: SourceOptions, url: string): Prom
   const cancelTimeout = clock.after(REQUEST_TIMEOUT_MS, () => timeoutController.abort());
   try {
     const response = await fetch(url, { headers, redirect: 'manual', signal: timeoutController.signal });
-    const text = await readText(response);
+    const text = await readBodyText(response);
     return {
       status: response.status,
       isJson: /^application\/([\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? ''),
@@ -161,7 +161,7 @@ async function sendRequest({ clock, headers }: SourceOptions, url: string): Prom
 }
 
 /** Reads a response body as text; undefined, without reading the rest, if it is too large. */
-async function readText({ body }: Response): Promise<string | undefined> {
+async function readBodyText({ body }: Response): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = '';
   let byteCount = 0;

@@ -5,7 +5,7 @@ import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { CreateInput, ResourceType, ResourceTypeName } from './resource-types.ts';
 
-/** A field that differs from the source, and the reason. */
+/** A field whose value differs from the source: the reason, and the original value in `was`. */
 export type FieldCorrection = FieldError & { readonly was: unknown };
 
 export type RecordTimestamps = {
@@ -25,14 +25,14 @@ export type RawRecord = Readonly<Record<string, unknown>>;
  * Converts and validates a record of the source. Tolerates the variations of other implementations (numbers for
  * strings, null or absent for empty, other date formats) and accepts what a POST to this service would accept.
  *
- * @param now creation time of records that have none, milliseconds since the epoch
+ * @param importedAt creation time of records that have none, milliseconds since the epoch
  */
-export function validateRecord(resourceType: ResourceType, json: string, now: number): ValidationResult {
+export function validateRecord(resourceType: ResourceType, json: string, importedAt: number): ValidationResult {
   const record: unknown = JSON.parse(json);
   if (!isRawRecord(record)) return { faults: [{ field: resourceType.idField, message: 'there is no record' }] };
   const normalizedBody = normalizeFields(resourceType, record);
-  const bodyResult = readWithDateOrder(resourceType, record, normalizedBody.fields);
-  const timestampsResult = readTimestamps(record, now);
+  const bodyResult = validateBodyAndDates(resourceType, record, normalizedBody.fields);
+  const timestampsResult = validateTimestamps(record, importedAt);
   const faults = [
     ...('faults' in bodyResult ? bodyResult.faults : []),
     ...('faults' in timestampsResult ? timestampsResult.faults : []),
@@ -52,7 +52,7 @@ export function isRawRecord(record: unknown): record is RawRecord {
   return typeof record === 'object' && record !== null && !Array.isArray(record);
 }
 
-const specsByType = new Map<ResourceTypeName, BodySpec<CreateInput>>();
+const bodySpecsByType = new Map<ResourceTypeName, BodySpec<CreateInput>>();
 
 type BodyResult = { input: CreateInput; changes: readonly FieldCorrection[] } | { faults: readonly FieldError[] };
 
@@ -67,11 +67,11 @@ const createDropCorrection = ({ field, message }: FieldError, record: RawRecord)
 });
 
 /** Validates a body; if only optional fields are invalid, drops them and validates the rest. */
-function readBody(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
-  const spec = specsByType.get(resourceType.name) ?? createCreationBodySpec(resourceType.fields);
-  specsByType.set(resourceType.name, spec);
+function validateBody(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
+  const bodySpec = bodySpecsByType.get(resourceType.name) ?? createCreationBodySpec(resourceType.fields);
+  bodySpecsByType.set(resourceType.name, bodySpec);
   try {
-    return { input: spec.read(body), changes: [] };
+    return { input: bodySpec.parse(body), changes: [] };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const { errors } = error;
@@ -79,16 +79,16 @@ function readBody(resourceType: ResourceType, record: RawRecord, body: RawRecord
       return { faults: errors };
     const invalidFields = new Set(errors.map(({ field }) => field));
     const validFields = Object.fromEntries(Object.entries(body).filter(([field]) => !invalidFields.has(field)));
-    return { input: spec.read(validFields), changes: errors.map((one) => createDropCorrection(one, record)) };
+    return { input: bodySpec.parse(validFields), changes: errors.map((one) => createDropCorrection(one, record)) };
   }
 }
 
 /**
- * Reads a body like `readBody`, and also checks that the due date is not before the start date. If it is, drops the due
- * date where the field is optional, and rejects the record otherwise.
+ * Validates a body like `validateBody`, and also compares its dates. If the due date is before the start date, drops
+ * the due date if the field is optional, and rejects the record otherwise.
  */
-function readWithDateOrder(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
-  const bodyResult = readBody(resourceType, record, body);
+function validateBodyAndDates(resourceType: ResourceType, record: RawRecord, body: RawRecord): BodyResult {
+  const bodyResult = validateBody(resourceType, record, body);
   if ('faults' in bodyResult) return bodyResult;
   const { start_date = null, due_date = null } = bodyResult.input as {
     start_date?: string | null;
@@ -162,9 +162,9 @@ function normalizeUser(
   if (!isRole(role))
     changes.push({ field: 'role', message: 'is not a role here: imported as member', was: record.role });
   const name = record.first_name ?? record.last_name ?? record.user_name;
-  const hasName = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
+  const keepsNames = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
   return {
-    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!hasName && { first_name: name }) },
+    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!keepsNames && { first_name: name }) },
     changes,
   };
 }
@@ -176,24 +176,29 @@ function findChangedTexts(fields: Fields, record: RawRecord, input: CreateInput)
     ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
   );
   return textFields.flatMap(([field]) => {
-    const was = record[field];
-    const isChanged = typeof was === 'string' && was !== '' && inputValues[field] !== was && field !== 'role';
-    return isChanged ? [{ field, message: 'is written differently here', was }] : [];
+    const originalValue = record[field];
+    const isChanged =
+      typeof originalValue === 'string' &&
+      originalValue !== '' &&
+      inputValues[field] !== originalValue &&
+      field !== 'role';
+    return isChanged ? [{ field, message: 'is written differently here', was: originalValue }] : [];
   });
 }
 
-/** Reports a price that was replaced by fixed_price (C42). */
-function findChangedPrice({ price: was }: RawRecord, input: CreateInput): FieldCorrection[] {
+/** Returns a correction if the imported price differs from the source, because fixed_price replaces price (C42). */
+function findChangedPrice({ price: originalPrice }: RawRecord, input: CreateInput): FieldCorrection[] {
   const { price }: { readonly price?: unknown } = input;
-  const isChanged = price !== undefined && Number(toText(was ?? '')) !== 0 && Number(toText(was)) !== Number(price);
-  return isChanged ? [{ field: 'price', message: 'is that of fixed_price', was }] : [];
+  const isChanged =
+    price !== undefined && Number(toText(originalPrice ?? '')) !== 0 && Number(toText(originalPrice)) !== Number(price);
+  return isChanged ? [{ field: 'price', message: 'is that of fixed_price', was: originalPrice }] : [];
 }
 
 type TimestampsResult =
   | { timestamps: RecordTimestamps; changes: readonly FieldCorrection[] }
   | { faults: readonly FieldError[] };
 
-function readTimestamps(record: RawRecord, now: number): TimestampsResult {
+function validateTimestamps(record: RawRecord, importedAt: number): TimestampsResult {
   const timestampFields = ['date_created', 'date_modified', 'date_completed'] as const;
   const parsedTimestamps = Object.fromEntries(
     timestampFields.map((name) => [name, parseTimestampInRange(record[name])]),
@@ -215,8 +220,12 @@ function readTimestamps(record: RawRecord, now: number): TimestampsResult {
       message: 'is dropped, since the record is open',
       was: record.date_completed,
     });
-  const moments = { date_created: date_created ?? now, date_modified, date_completed: isOpen ? null : date_completed };
-  return { timestamps: moments, changes };
+  const timestamps = {
+    date_created: date_created ?? importedAt,
+    date_modified,
+    date_completed: isOpen ? null : date_completed,
+  };
+  return { timestamps, changes };
 }
 
 /** The range of timestamps with a four-digit year. */

@@ -20,7 +20,7 @@ export type StoredRecord = {
   readonly origin: RecordOrigin;
 };
 
-/** Progress of reading a list in one pass. */
+/** Progress of reading a list in one pass: `reading` is the number of the pass, `next` the offset of the next page. */
 export type ListState = {
   readonly state: 'waiting' | 'read' | 'absent' | 'refused';
   readonly reading: number;
@@ -76,7 +76,7 @@ export class WorkFile {
     try {
       this.#db = new DatabaseSync(path, { timeout: 0 });
     } catch (error) {
-      throw workFileError(path, error);
+      throw toWorkFileError(path, error);
     }
     try {
       this.#db.exec('pragma locking_mode = exclusive; pragma synchronous = normal; pragma cache_size = -65536');
@@ -86,7 +86,7 @@ export class WorkFile {
       );
     } catch (error) {
       this.#db.close();
-      throw workFileError(path, error);
+      throw toWorkFileError(path, error);
     }
   }
 
@@ -116,7 +116,7 @@ export class WorkFile {
   }
 
   readFact<T>(name: string): T | undefined {
-    const row = this.#get('select value from facts where name = ?', name);
+    const row = this.#queryRow('select value from facts where name = ?', name);
     return row === undefined ? undefined : (JSON.parse(String(row.value)) as T);
   }
 
@@ -124,15 +124,15 @@ export class WorkFile {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }
 
-  listState(resourceType: ResourceTypeName): ListState {
-    const row = this.#get('select state, reading, next, total, changed from lists where noun = ?', resourceType);
+  getListState(typeName: ResourceTypeName): ListState {
+    const row = this.#queryRow('select state, reading, next, total, changed from lists where noun = ?', typeName);
     return row === undefined
       ? { state: 'waiting', reading: 0, next: 0, total: null, changed: 0 }
       : (row as unknown as ListState);
   }
 
-  setListState(resourceType: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
-    const values = [resourceType, state, reading, next, total, changed] as const;
+  setListState(typeName: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
+    const values = [typeName, state, reading, next, total, changed] as const;
     this.run(
       'insert or replace into lists (noun, state, reading, next, total, changed) values (?, ?, ?, ?, ?, ?)',
       ...values,
@@ -143,7 +143,7 @@ export class WorkFile {
   storePage(resourceType: TypeWithIdField, { reading, next, total, records }: FetchedPage): number {
     return this.inTransaction(() => {
       const putResults = records.map((record) => this.#putIfChanged(resourceType, reading, record));
-      const previousState = this.listState(resourceType.name);
+      const previousState = this.getListState(resourceType.name);
       const changed = previousState.changed + putResults.filter((one) => one === 'changed').length;
       this.setListState(resourceType.name, { ...previousState, reading, next, total, changed });
       return putResults.filter((one) => one !== 'seen').length;
@@ -157,7 +157,11 @@ export class WorkFile {
   #putIfChanged(resourceType: TypeWithIdField, reading: number, record: unknown): 'seen' | 'same' | 'changed' {
     const json = JSON.stringify(record);
     const id = recordIdOf(record, resourceType.idField) ?? `?${hash('sha256', json)}`;
-    const storedRow = this.#get('select json, reading from records where noun = ? and id = ?', resourceType.name, id);
+    const storedRow = this.#queryRow(
+      'select json, reading from records where noun = ? and id = ?',
+      resourceType.name,
+      id,
+    );
     if (storedRow?.json === json) {
       if (storedRow.reading === reading) return 'seen';
       this.run('update records set reading = ? where noun = ? and id = ?', reading, resourceType.name, id);
@@ -168,46 +172,46 @@ export class WorkFile {
   }
 
   putRecord(
-    resourceType: ResourceTypeName,
+    typeName: ResourceTypeName,
     { id, reading, origin, json }: { id: string; reading: number; origin: RecordOrigin; json: string },
   ): void {
     const parsedId = parseId(id);
-    const keptNumber = parsedId !== undefined && parsedId > 0 && parsedId <= MAX_KEPT_ID ? parsedId : null;
+    const keptId = parsedId !== undefined && parsedId > 0 && parsedId <= MAX_KEPT_ID ? parsedId : null;
     this.run(
       `insert or replace into records (noun, id, number, new_id, reading, origin, json) values (?, ?, ?, ?, ?, ?, ?)`,
-      ...[resourceType, id, keptNumber, keptNumber, reading, origin, json],
+      ...[typeName, id, keptId, keptId, reading, origin, json],
     );
   }
 
   /** Returns the id of a record that an earlier pass has read and this pass has not; undefined if there is none. */
-  findUnseen(resourceType: ResourceTypeName, reading: number): string | undefined {
-    const [row] = this.all(
+  findUnseenId(typeName: ResourceTypeName, reading: number): string | undefined {
+    const [row] = this.queryRows(
       'select id from records where noun = ? and reading < ? order by reading limit 1',
-      resourceType,
+      typeName,
       reading,
     );
     return row === undefined ? undefined : String(row.id);
   }
 
-  deleteRecord(resourceType: ResourceTypeName, id: string): void {
-    this.run('delete from records where noun = ? and id = ?', resourceType, id);
+  deleteRecord(typeName: ResourceTypeName, id: string): void {
+    this.run('delete from records where noun = ? and id = ?', typeName, id);
   }
 
   /**
    * Resolves a reference: returns the id of an imported record at this service; undefined if the record is not
    * imported.
    */
-  findNewId(resourceType: ResourceTypeName, id: string): number | undefined {
-    const row = this.#get('select new_id from records where noun = ? and id = ? and is_left = 0', resourceType, id);
+  findNewId(typeName: ResourceTypeName, id: string): number | undefined {
+    const row = this.#queryRow('select new_id from records where noun = ? and id = ? and is_left = 0', typeName, id);
     return typeof row?.new_id === 'number' ? row.new_id : undefined;
   }
 
   /** Yields the records of a type in pages, in the order of their ids at this service. */
-  *recordPages(resourceType: ResourceTypeName, rowsPerPage = 1_000): Generator<readonly StoredRecord[]> {
+  *readRecordPages(typeName: ResourceTypeName, rowsPerPage = 1_000): Generator<readonly StoredRecord[]> {
     for (let lastNewId = -1; ; ) {
-      const rows = this.all(
+      const rows = this.queryRows(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
-        ...[resourceType, lastNewId, rowsPerPage],
+        ...[typeName, lastNewId, rowsPerPage],
       ) as unknown as StoredRecord[];
       if (rows.length === 0) return;
       yield rows;
@@ -216,9 +220,9 @@ export class WorkFile {
   }
 
   /** Yields the assignments in pages, in the order of an export. */
-  *assignmentPages(): Generator<readonly Readonly<Record<string, unknown>>[]> {
+  *readAssignmentPages(): Generator<readonly Readonly<Record<string, unknown>>[]> {
     for (let lastKey: readonly SQLInputValue[] = ['', 0, 0]; ; ) {
-      const rows = this.all(
+      const rows = this.queryRows(
         `select noun as resource_type, record_id, user_id from assignments where (noun, record_id, user_id) > (?, ?, ?)
          order by noun, record_id, user_id limit 1000`,
         ...lastKey,
@@ -231,10 +235,10 @@ export class WorkFile {
   }
 
   /** Runs several writes in one transaction. */
-  inTransaction<T>(work: () => T): T {
+  inTransaction<T>(runWrites: () => T): T {
     this.#db.exec('begin');
     try {
-      const result = work();
+      const result = runWrites();
       this.#db.exec('commit');
       return result;
     } catch (error) {
@@ -245,32 +249,32 @@ export class WorkFile {
   }
 
   run(query: string, ...values: readonly SQLInputValue[]): void {
-    this.#statement(query).run(...values);
+    this.#prepareStatement(query).run(...values);
   }
 
-  all(query: string, ...values: readonly SQLInputValue[]): Readonly<Record<string, unknown>>[] {
-    return this.#statement(query).all(...values);
+  queryRows(query: string, ...values: readonly SQLInputValue[]): Readonly<Record<string, unknown>>[] {
+    return this.#prepareStatement(query).all(...values);
   }
 
   /** Returns the first column of the first row as a number; 0 if there is no row. */
-  count(query: string, ...values: readonly SQLInputValue[]): number {
-    return Number(Object.values(this.#get(query, ...values) ?? {})[0] ?? 0);
+  queryNumber(query: string, ...values: readonly SQLInputValue[]): number {
+    return Number(Object.values(this.#queryRow(query, ...values) ?? {})[0] ?? 0);
   }
 
-  #get(query: string, ...values: readonly SQLInputValue[]): Readonly<Record<string, unknown>> | undefined {
-    return this.#statement(query).get(...values);
+  #queryRow(query: string, ...values: readonly SQLInputValue[]): Readonly<Record<string, unknown>> | undefined {
+    return this.#prepareStatement(query).get(...values);
   }
 
-  #statement(query: string): StatementSync {
-    const cached = this.#statements.get(query);
-    if (cached !== undefined) return cached;
+  #prepareStatement(query: string): StatementSync {
+    const cachedStatement = this.#statements.get(query);
+    if (cachedStatement !== undefined) return cachedStatement;
     const statement = this.#db.prepare(query);
     this.#statements.set(query, statement);
     return statement;
   }
 }
 
-function workFileError(path: string, error: unknown): TransferError {
+function toWorkFileError(path: string, error: unknown): TransferError {
   if (error instanceof TransferError) return error;
   const reason = error instanceof Error ? error.message : error;
   return new TransferError(`${path} cannot be used: ${reason}. Is another import using it?`);
@@ -282,12 +286,12 @@ export function toIdText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function recordIdOf(record: unknown, field: string): string | undefined {
-  const id = typeof record === 'object' && record !== null ? toIdText(Reflect.get(record, field)) : undefined;
+function recordIdOf(record: unknown, idField: string): string | undefined {
+  const id = typeof record === 'object' && record !== null ? toIdText(Reflect.get(record, idField)) : undefined;
   return id === undefined || id.startsWith('?') ? undefined : id;
 }
 
-const WRITE_BATCH_BYTES = 1 << 16;
+const FLUSH_THRESHOLD_BYTES = 1 << 16;
 
 /** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
 export class JsonLinesFile {
@@ -306,7 +310,7 @@ export class JsonLinesFile {
 
   addText(text: string): void {
     this.#bufferedText += text;
-    if (this.#bufferedText.length >= WRITE_BATCH_BYTES) this.#flush();
+    if (this.#bufferedText.length >= FLUSH_THRESHOLD_BYTES) this.#flush();
   }
 
   close(): void {

@@ -7,18 +7,18 @@ import { type MailContext, renderMessage } from './message.ts';
 import {
   type ClaimedMail,
   claimMails,
-  closeMail,
   createMails,
   decideAfterSend,
+  deleteMail,
   type MailDecision,
   postponeMail,
-  readMail,
+  readMailContent,
   type SendOutcome,
 } from './queue.ts';
 import type { MailTransport } from './smtp.ts';
 
 /** Interval of the poll for due mails. */
-const POLL_INTERVAL_MS = 10_000;
+const MAIL_POLL_INTERVAL_MS = 10_000;
 
 /** Maximum number of mails that are sent concurrently. */
 const SEND_CONCURRENCY = 4;
@@ -33,11 +33,11 @@ export type MailerPorts = {
   readonly store: Store;
   readonly leaseOwner: LeaseOwner;
   readonly clock: Clock;
-  readonly post: MailTransport;
+  readonly mailTransport: MailTransport;
   readonly log: Log;
   readonly baseUrl: () => string;
-  readonly retentionMs: MailContext['keptMs'];
-  readonly onMail: (decision: MailDecision['is']) => void;
+  readonly endedHookRetentionMs: MailContext['endedHookRetentionMs'];
+  readonly onMailDecided: (decision: MailDecision['is']) => void;
 };
 
 /**
@@ -59,13 +59,13 @@ export class Mailer {
   /** Polls immediately, then every POLL_INTERVAL_MS. */
   start(): void {
     this.#currentPoll = this.#poll().then(() => {
-      if (!this.#isStopping) this.#cancelPoll = this.#ports.clock.after(POLL_INTERVAL_MS, () => this.start());
+      if (!this.#isStopping) this.#cancelPoll = this.#ports.clock.after(MAIL_POLL_INTERVAL_MS, () => this.start());
     });
   }
 
   /**
-   * Stops claiming mails. Mails that are being sent may finish within `graceMs`. Aborted mails are sent again after the
-   * next start.
+   * Stops claiming mails. Mails that are being sent may finish within `graceMs`. Later they are aborted, and sent again
+   * after the next start.
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
@@ -94,25 +94,25 @@ export class Mailer {
   }
 
   async #send(mail: ClaimedMail): Promise<void> {
-    const { store, clock, post, baseUrl, retentionMs } = this.#ports;
-    const content = await readMail(store.read, mail);
-    if (content === undefined) return this.#writeWithRetries(() => closeMail(store, mail));
-    const context = { domain: content.domain, baseUrl: baseUrl(), keptMs: retentionMs };
-    const messageId = messageIdOf(mail, context.baseUrl);
+    const { store, clock, mailTransport, baseUrl, endedHookRetentionMs } = this.#ports;
+    const content = await readMailContent(store.read, mail);
+    if (content === undefined) return this.#writeWithRetries(() => deleteMail(store, mail));
+    const context = { domain: content.domain, baseUrl: baseUrl(), endedHookRetentionMs };
+    const messageId = createMessageId(mail, context.baseUrl);
     const message = {
       ...renderMessage(content.hooks, context),
       to: content.to,
       messageId,
       date: new Date(clock.now()),
     };
-    const outcome = await this.#withTimeout(SEND_TIMEOUT_MS, (signal) => post.send(message, signal));
+    const outcome = await this.#runWithTimeout(SEND_TIMEOUT_MS, (signal) => mailTransport.send(message, signal));
     const decision = decideAfterSend(outcome, mail);
-    this.#report(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
-    await this.#writeWithRetries(() => this.#complete(mail, decision));
+    this.#reportDecision(mail, decision, outcome, { message_id: messageId, hooks: content.hooks.length });
+    await this.#writeWithRetries(() => this.#storeDecision(mail, decision));
   }
 
-  /** Runs `work` with an abort signal that fires after the timeout, or when the grace period of `stop` is over. */
-  async #withTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Runs `work` with a signal that is aborted after the timeout, or when the grace period of `stop` is over. */
+  async #runWithTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const cancelTimeout = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
     this.#sendControllers.add(controller);
@@ -124,14 +124,14 @@ export class Mailer {
     }
   }
 
-  #complete(mail: ClaimedMail, decision: MailDecision): Promise<void> {
+  #storeDecision(mail: ClaimedMail, decision: MailDecision): Promise<void> {
     const { store, leaseOwner, clock } = this.#ports;
     const now = clock.now();
     switch (decision.is) {
       case 'sent':
-        return closeMail(store, mail, now);
+        return deleteMail(store, mail, now);
       case 'given_up':
-        return closeMail(store, mail);
+        return deleteMail(store, mail);
       case 'retry':
         return postponeMail(store, leaseOwner, mail, { dueAt: now + decision.waitMs, sealed: decision.sealed });
     }
@@ -153,19 +153,24 @@ export class Mailer {
     }
   }
 
-  #report(mail: ClaimedMail, decision: MailDecision, outcome: SendOutcome, details: Record<string, unknown>): void {
-    const { log, onMail } = this.#ports;
-    const fields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
+  #reportDecision(
+    mail: ClaimedMail,
+    decision: MailDecision,
+    outcome: SendOutcome,
+    details: Record<string, unknown>,
+  ): void {
+    const { log, onMailDecided } = this.#ports;
+    const logFields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
     const reasonField = 'reason' in outcome ? { reason: outcome.reason } : {};
-    onMail(decision.is);
-    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...fields });
+    onMailDecided(decision.is);
+    if (decision.is === 'sent') log.info({ event: 'mail.sent', ...logFields });
     if (decision.is === 'retry')
-      log.warn({ event: 'mail.failed', ...fields, ...reasonField, wait_ms: decision.waitMs });
-    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...fields, ...reasonField });
+      log.warn({ event: 'mail.failed', ...logFields, ...reasonField, wait_ms: decision.waitMs });
+    if (decision.is === 'given_up') log.error({ event: 'mail.given_up', ...logFields, ...reasonField });
   }
 }
 
 /** Returns a globally unique Message-ID. It contains the creation time, because ids start again in a new database. */
-function messageIdOf({ mailId, createdAt }: ClaimedMail, baseUrl: string): string {
+function createMessageId({ mailId, createdAt }: ClaimedMail, baseUrl: string): string {
   return `<carillon.${mailId}.${createdAt}@${new URL(baseUrl).hostname.replace(/^\[(.*)\]$/, 'ipv6-$1').replaceAll(':', '-')}>`;
 }

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { type HookAlert, renderMessage } from './message.ts';
 
 const DAY_MS = 24 * 3_600_000;
-const place = { domain: 'acme.test', baseUrl: 'https://calendar.example', keptMs: 30 * DAY_MS };
+const place = { domain: 'acme.test', baseUrl: 'https://calendar.example', endedHookRetentionMs: 30 * DAY_MS };
 const hook: HookAlert = {
-  what: 'three_failures',
+  alertKind: 'three_failures',
   hookId: 7,
   kind: 'new_event',
   target: 'https://user.example/secret-path?token=1',
@@ -41,7 +41,7 @@ test('X10 hostile text is escaped and never becomes markup', () => {
 });
 
 test('X10 the title counts the hooks; two hundred are listed, and the rest is counted', () => {
-  const failing: HookAlert = { ...hook, what: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
+  const failing: HookAlert = { ...hook, alertKind: 'failing', endedAt: null, dueAt: Date.UTC(2027, 0, 31, 14) };
   const subjectOf = (hooks: readonly HookAlert[]) => renderMessage(hooks, place).subject;
   assert.equal(subjectOf([failing]), 'Hook 7 is failing (acme.test)');
   assert.equal(subjectOf([failing, hook, hook]), '2 hooks have ended, 1 hook is failing (acme.test)');

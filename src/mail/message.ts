@@ -3,22 +3,22 @@ import { maskTarget } from '../log.ts';
 
 /** An alert about a hook that is failing or has ended. */
 export type HookAlert = {
-  readonly what: AlertKind;
+  readonly alertKind: AlertKind;
   readonly hookId: number;
   readonly kind: string;
   readonly target: string;
   readonly lastOutcome: string;
-  /** When a failing hook is retried, milliseconds since the epoch. */
+  /** Time when a failing hook is retried, milliseconds since the epoch. */
   readonly dueAt: number | null;
   readonly endedAt: number | null;
 };
 
-/** Values for the text of a mail: the domain of the account, and the address of the service. */
+/** Values for the text of a mail: the domain of the account, the address of the service, and a retention time. */
 export type MailContext = {
   readonly domain: string;
   readonly baseUrl: string;
   /** How long an ended hook can be restored, milliseconds. */
-  readonly keptMs: number;
+  readonly endedHookRetentionMs: number;
 };
 
 /** A mail with the same content as plain text and as HTML. */
@@ -44,8 +44,8 @@ export function renderMessage(hooks: readonly HookAlert[], context: MailContext)
   ];
   return {
     subject: `${title} (${context.domain})`,
-    text: `${parts.map(toText).join('\n\n')}\n`,
-    html: renderHtmlPage(title, parts.map(toHtml).join('\n')),
+    text: `${parts.map(renderPartAsText).join('\n\n')}\n`,
+    html: renderHtmlPage(title, parts.map(renderPartAsHtml).join('\n')),
   };
 }
 
@@ -60,7 +60,7 @@ export function renderTestMessage(baseUrl: string): MailMessage {
   };
 }
 
-const isEnded = ({ what }: HookAlert) => what !== 'failing';
+const isEnded = ({ alertKind }: HookAlert) => alertKind !== 'failing';
 
 function formatTitle(hooks: readonly HookAlert[]): string {
   const [firstHook] = hooks;
@@ -84,27 +84,31 @@ function renderIntroduction(hooks: readonly HookAlert[]): MessagePart[] {
   ];
 }
 
-function renderHookParts(hook: HookAlert, { baseUrl, keptMs }: MailContext): MessagePart[] {
+function renderHookParts(hook: HookAlert, { baseUrl, endedHookRetentionMs }: MailContext): MessagePart[] {
   const { hookId, kind, target, endedAt } = hook;
   const parts: MessagePart[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
-    { is: 'paragraph', text: `It notifies ${maskTarget(target)} of ${kind}. ${explanations[hook.what](hook)}` },
+    {
+      is: 'paragraph',
+      text: `It notifies ${maskTarget(target)} of ${kind}. ${alertExplanations[hook.alertKind](hook)}`,
+    },
     { is: 'link', text: `Hook ${hookId} in the console`, url: `${baseUrl}/#/hooks/${hookId}` },
   ];
   if (endedAt === null) return parts;
-  const restorableUntil = formatTime(endedAt + keptMs).slice(0, 10);
+  const restorableUntil = formatUtcTime(endedAt + endedHookRetentionMs).slice(0, 10);
   return [
     ...parts,
     { is: 'paragraph', text: `It can be restored until ${restorableUntil}: POST ${buildRestoreUrl(hookId, baseUrl)}` },
   ];
 }
 
-const explainEnd = (hook: HookAlert, reason: string) => `It ended on ${formatTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
+const explainEnd = (hook: HookAlert, reason: string) =>
+  `It ended on ${formatUtcTime(hook.endedAt ?? 0)} UTC: ${reason}.`;
 
-const explanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
+const alertExplanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>> = {
   failing: ({ lastOutcome, dueAt }) =>
     `Two attempts in a row have failed, the last one with ${lastOutcome}. ${
-      dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatTime(dueAt)} UTC`
+      dueAt === null ? 'It will be retried soon' : `It will be retried on ${formatUtcTime(dueAt)} UTC`
     }; if that fails, the hook ends.`,
   three_failures: (hook) => explainEnd(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
   answered_401: (hook) => explainEnd(hook, 'its target responded 401, which ends the subscription'),
@@ -130,15 +134,15 @@ function renderRestoreInstructions(hooks: readonly HookAlert[], { baseUrl, domai
 
 const buildRestoreUrl = (hookId: number, baseUrl: string) => `${baseUrl}/v2/hooks/${hookId}/restore`;
 
-function formatTime(epochMs: number): string {
+function formatUtcTime(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-function toText(part: MessagePart): string {
+function renderPartAsText(part: MessagePart): string {
   return part.is === 'link' ? `${part.text}:\n${part.url}` : part.text;
 }
 
-function toHtml(part: MessagePart): string {
+function renderPartAsHtml(part: MessagePart): string {
   const text = escapeHtml(part.text);
   switch (part.is) {
     case 'title':

@@ -5,14 +5,14 @@ import { withRowLocks } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, MailContext } from './message.ts';
 
-/** Delay from the first alert to the mail, so that alerts are batched. */
+/** Delay from the first alert to its mail, so that one mail contains several alerts. */
 export const ALERT_BATCH_DELAY_MS = 30_000;
 
 /** Minimum interval between two mails to a user. */
 export const MIN_MAIL_INTERVAL_MS = 5 * 60_000;
 
-/** Maximum number of users per poll. The next poll continues with the others. */
-const USERS_PER_SCAN = 500;
+/** Maximum number of users who get a mail per poll. The next poll continues with the other users. */
+const MAX_USERS_PER_POLL = 500;
 
 /** A mail that this node has claimed. */
 export type ClaimedMail = {
@@ -32,7 +32,7 @@ export async function createMails(store: Store, now: number): Promise<void> {
     )
     .select(({ fn }) => ['account_id', 'user_id', fn.min<number>('noted_at').as('noted_at')])
     .groupBy(['account_id', 'user_id'])
-    .limit(USERS_PER_SCAN)
+    .limit(MAX_USERS_PER_POLL)
     .execute();
   if (rows.length === 0) return;
   const mails = rows.map(({ noted_at, ...owner }) => ({
@@ -50,8 +50,8 @@ export async function createMails(store: Store, now: number): Promise<void> {
 }
 
 /**
- * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: its content does not change as
- * long as the mail server may have accepted it.
+ * Claims due mails and assigns all pending alerts to them. A claimed mail is sealed: it gets no further alerts as long
+ * as the mail server may have accepted it.
  */
 export async function claimMails(
   store: Store,
@@ -64,8 +64,8 @@ export async function claimMails(
       .selectFrom('mails')
       .selectAll()
       // A mail that is due later than the maximum delay was postponed while the clock was ahead, so it counts as due.
-      .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_RETRY_DELAY_MS)]))
-      .where(leaseOwner.isFree(sql.ref<number>('mails.lease_owner')))
+      .where(({ or, eb }) => or([eb('due_at', '<=', now), eb('due_at', '>', now + MAX_MAIL_RETRY_DELAY_MS)]))
+      .where(leaseOwner.buildFreeCondition(sql.ref<number>('mails.lease_owner')))
       .orderBy('due_at')
       .orderBy('mail_id')
       .limit(maxMails);
@@ -110,7 +110,10 @@ export type MailContent = {
 };
 
 /** Reads the current content of a mail; undefined if the user was deleted or no alert is still valid. */
-export async function readMail(read: Queries, { mailId, userId }: ClaimedMail): Promise<MailContent | undefined> {
+export async function readMailContent(
+  read: Queries,
+  { mailId, userId }: ClaimedMail,
+): Promise<MailContent | undefined> {
   const user = await read
     .selectFrom('users')
     .innerJoin('accounts', 'accounts.account_id', 'users.account_id')
@@ -136,7 +139,7 @@ export async function readMail(read: Queries, { mailId, userId }: ClaimedMail): 
     .where('hook_alerts.mail_id', '=', mailId)
     .orderBy('hook_alerts.hook_alert_id')
     .execute();
-  const alertsByHook = new Map(rows.filter(isStillValid).map((row) => [row.hook_id, toHookAlert(row)]));
+  const alertsByHook = new Map(rows.filter(isAlertStillValid).map((row) => [row.hook_id, toHookAlert(row)]));
   if (alertsByHook.size === 0) return undefined;
   const name = `${user.first_name} ${user.last_name}`.trim();
   return { to: { name, address: user.email }, domain: user.domain, hooks: [...alertsByHook.values()] };
@@ -152,8 +155,13 @@ type AlertRow = {
   date_ended: number | null;
 };
 
-/** Whether an alert is still valid: the hook has not recovered, been restored, or ended again since. */
-function isStillValid(row: { what: string; noted_at: number; failures: number; date_ended: number | null }): boolean {
+/** Whether an alert is still valid: since the alert, the hook has not recovered, been restored, or ended again. */
+function isAlertStillValid(row: {
+  what: string;
+  noted_at: number;
+  failures: number;
+  date_ended: number | null;
+}): boolean {
   return row.what === 'failing'
     ? row.date_ended === null && row.failures >= FAILURES_BEFORE_ALERT
     : row.date_ended === row.noted_at;
@@ -161,7 +169,7 @@ function isStillValid(row: { what: string; noted_at: number; failures: number; d
 
 function toHookAlert(row: AlertRow): HookAlert {
   return {
-    what: row.what as AlertKind,
+    alertKind: row.what as AlertKind,
     hookId: row.hook_id,
     kind: row.kind,
     target: row.target,
@@ -174,18 +182,23 @@ function toHookAlert(row: AlertRow): HookAlert {
 /**
  * Deletes a mail and its alerts. If the mail was sent, the next mail to its user is delayed by MIN_MAIL_INTERVAL_MS.
  */
-export async function closeMail(store: Store, mail: ClaimedMail, sentAt?: number): Promise<void> {
+export async function deleteMail(store: Store, mail: ClaimedMail, sentAt?: number): Promise<void> {
   const { mailId, accountId, userId } = mail;
   await store.write(async ({ queries }) => {
     await queries.deleteFrom('hook_alerts').where('mail_id', '=', mailId).execute();
     const deletedMails = await queries.deleteFrom('mails').where('mail_id', '=', mailId).returning('mail_id').execute();
     if (sentAt === undefined || deletedMails.length === 0) return;
-    const nextMail = { account_id: accountId, user_id: userId, made_at: sentAt, due_at: sentAt + MIN_MAIL_INTERVAL_MS };
-    await queries.insertInto('mails').values(nextMail).execute();
+    const nextMailRow = {
+      account_id: accountId,
+      user_id: userId,
+      made_at: sentAt,
+      due_at: sentAt + MIN_MAIL_INTERVAL_MS,
+    };
+    await queries.insertInto('mails').values(nextMailRow).execute();
   });
 }
 
-/** Releases a mail to be retried at `dueAt` by any node, unless another node has claimed it in the meantime. */
+/** Releases a mail, so that any node retries it at `dueAt`, unless another node has claimed it in the meantime. */
 export async function postponeMail(
   store: Store,
   { nodeId }: LeaseOwner,
@@ -208,36 +221,36 @@ export type SendOutcome =
   /** The server has permanently rejected this mail or its recipient. */
   | { readonly is: 'refused'; readonly reason: string }
   /**
-   * Any other failure. `untaken` is true if the server has certainly not accepted the mail, so that its content may
-   * change.
+   * Any other failure. `isNotAccepted` is true if the server has certainly not accepted the mail, so that its content
+   * may change.
    */
-  | { readonly is: 'failed'; readonly reason: string; readonly untaken: boolean };
+  | { readonly is: 'failed'; readonly reason: string; readonly isNotAccepted: boolean };
 
 export type MailDecision =
   | { readonly is: 'sent' }
   | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
   | { readonly is: 'given_up' };
 
-/** Delay after the first failed try. It doubles with each further one. */
-const MIN_RETRY_DELAY_MS = 60_000;
+/** Delay after the first failed try. The delay doubles with each further failed try. */
+const MIN_MAIL_RETRY_DELAY_MS = 60_000;
 /** Maximum delay between two tries. Every stored mail is due within this delay. */
-export const MAX_RETRY_DELAY_MS = 3_600_000;
+export const MAX_MAIL_RETRY_DELAY_MS = 3_600_000;
 
 /**
- * Maximum number of tries, which take about three days; after that the alert is outdated. Tries are counted instead of
- * time, so that a clock that is set ahead does not give up mails.
+ * Maximum number of tries to send a mail. They take about three days; after that, the alerts are outdated. The limit is
+ * a number, not a time, so that no mail is given up because the clock is set ahead.
  */
-const MAX_TRIES = 78;
+const MAX_SEND_TRIES = 78;
 
 /**
- * Decides what follows from the outcome of a try: retry with exponential backoff from a minute to an hour, or give up
- * after MAX_TRIES.
+ * Decides what follows from the outcome of a try: a retry with exponential backoff from a minute to an hour, or the end
+ * of the mail if it was rejected or after MAX_SEND_TRIES.
  *
  * @param tries number of previous tries
  */
 export function decideAfterSend(outcome: SendOutcome, { tries }: { tries: number }): MailDecision {
   if (outcome.is === 'taken') return { is: 'sent' };
-  if (outcome.is === 'refused' || tries + 1 >= MAX_TRIES) return { is: 'given_up' };
-  const waitMs = Math.min(MIN_RETRY_DELAY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_DELAY_MS);
-  return { is: 'retry', waitMs, sealed: !outcome.untaken };
+  if (outcome.is === 'refused' || tries + 1 >= MAX_SEND_TRIES) return { is: 'given_up' };
+  const waitMs = Math.min(MIN_MAIL_RETRY_DELAY_MS * 2 ** Math.min(tries, 10), MAX_MAIL_RETRY_DELAY_MS);
+  return { is: 'retry', waitMs, sealed: !outcome.isNotAccepted };
 }

@@ -65,11 +65,11 @@ test('X10 without the required TLS, or with a wrong certificate, nothing is sent
     [plain, /STARTTLS/],
     [strange, /self-signed certificate/],
   ] as const) {
-    const { send, check } = transportFor(`smtp://${LOGIN}localhost:${box.port}?tls=required`);
+    const { send, checkConnection } = transportFor(`smtp://${LOGIN}localhost:${box.port}?tls=required`);
     const outcome = await send();
-    assert.ok(outcome.is === 'failed' && outcome.untaken, JSON.stringify(outcome));
+    assert.ok(outcome.is === 'failed' && outcome.isNotAccepted, JSON.stringify(outcome));
     assert.match(outcome.reason, says);
-    assert.match((await check()) ?? '', says);
+    assert.match((await checkConnection()) ?? '', says);
     assert.equal(box.receivedMails.length, 0);
   }
   assert.equal(signedIn, 0);
@@ -77,11 +77,11 @@ test('X10 without the required TLS, or with a wrong certificate, nothing is sent
 
 test('X10 the response of the server decides whether a mail is rejected permanently or retried', async (t) => {
   const box = await startMailServer(t);
-  const { send, check } = transportFor(`smtp://${LOGIN}127.0.0.1:${box.port}`);
+  const { send, checkConnection } = transportFor(`smtp://${LOGIN}127.0.0.1:${box.port}`);
   box.replyToRecipient = (address) => (address.startsWith('nobody') ? 550 : address.startsWith('busy') ? 450 : 'take');
   const to = (address: string) => send({ ...message, to: { name: '', address } });
   const kindOf = ({ is, ...rest }: Awaited<ReturnType<typeof to>>) =>
-    'untaken' in rest ? `${is} ${rest.untaken}` : is;
+    'isNotAccepted' in rest ? `${is} ${rest.isNotAccepted}` : is;
   assert.equal(kindOf(await to('nobody@acme.test')), 'refused');
   assert.equal(kindOf(await to('busy@acme.test')), 'failed true');
   box.replyToRecipient = () => 554;
@@ -91,14 +91,14 @@ test('X10 the response of the server decides whether a mail is rejected permanen
   assert.equal(kindOf(await to('owner@acme.test')), 'refused');
   box.replyToData = () => 450;
   assert.equal(kindOf(await to('owner@acme.test')), 'failed true');
-  assert.equal(await check(), undefined);
+  assert.equal(await checkConnection(), undefined);
 
   const wrong = transportFor(`smtp://carillon:wrong@127.0.0.1:${box.port}`);
   assert.equal(kindOf(await wrong.send()), 'failed true', 'to be mended by the operator: no mail is lost by it');
-  assert.match((await wrong.check()) ?? '', /^Invalid login: 535/);
+  assert.match((await wrong.checkConnection()) ?? '', /^Invalid login: 535/);
   await box.close();
   assert.equal(kindOf(await send()), 'failed true');
-  assert.match((await check()) ?? '', /ECONNREFUSED/);
+  assert.match((await checkConnection()) ?? '', /ECONNREFUSED/);
 });
 
 test('X10 a silent server times out, and it is unknown whether it has accepted the mail', async (t) => {
@@ -110,9 +110,9 @@ test('X10 a silent server times out, and it is unknown whether it has accepted t
     return 'hang';
   };
   const outcome = await send(message, deadline.signal);
-  assert.ok(outcome.is === 'failed' && !outcome.untaken, JSON.stringify(outcome));
+  assert.ok(outcome.is === 'failed' && !outcome.isNotAccepted, JSON.stringify(outcome));
   const mute = await startMailServer(t, { onAuth: () => undefined });
-  assert.match((await transportFor(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).check()) ?? '', /Timeout/);
+  assert.match((await transportFor(`smtp://${LOGIN}127.0.0.1:${mute.port}`, 250).checkConnection()) ?? '', /Timeout/);
 });
 
 test('X10 a response that arrived while the process was blocked is read before the timeout fires', async (t) => {
@@ -228,7 +228,7 @@ test('X10 a mail server needs a sender; its user name and password are never dis
 });
 
 test('X10 the backoff grows from a minute to an hour; a mail is given up after three days or a permanent rejection', () => {
-  const failed = { is: 'failed', reason: '', untaken: true } as const;
+  const failed = { is: 'failed', reason: '', isNotAccepted: true } as const;
   const waitsMs: number[] = [];
   for (let tries = 0; ; tries += 1) {
     const decision = decideAfterSend(failed, { tries });
@@ -245,6 +245,6 @@ test('X10 the backoff grows from a minute to an hour; a mail is given up after t
   const triedForMs = waitsMs.reduce((sum, waitMs) => sum + waitMs, 0);
   assert.ok(triedForMs >= 72 * HOUR_MS && triedForMs < 73 * HOUR_MS, `${triedForMs / HOUR_MS} hours`);
   assert.deepEqual(decideAfterSend({ is: 'refused', reason: '' }, { tries: 0 }), { is: 'given_up' });
-  const unknown = decideAfterSend({ ...failed, untaken: false }, { tries: 0 });
+  const unknown = decideAfterSend({ ...failed, isNotAccepted: false }, { tries: 0 });
   assert.deepEqual(unknown, { is: 'retry', waitMs: 60_000, sealed: true });
 });

@@ -16,11 +16,11 @@ export type MailTransport = {
   /** Sends a mail. Never rejects: a failure is an outcome. */
   send(message: AddressedMessage, signal: AbortSignal): Promise<SendOutcome>;
   /** Checks the connection and the login. Returns the error message, or undefined on success. */
-  check(): Promise<string | undefined>;
+  checkConnection(): Promise<string | undefined>;
 };
 
 /** Timeout of each SMTP step. The caller of `send` limits the total time. */
-const STEP_TIMEOUT_MS = 10_000;
+const SMTP_STEP_TIMEOUT_MS = 10_000;
 
 /** The longest delay of a Node timer (25 days), which stands for "no timeout". */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -29,7 +29,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export function createMailTransport(
   server: MailServer,
   sender: Sender,
-  stepTimeoutMs = STEP_TIMEOUT_MS,
+  stepTimeoutMs = SMTP_STEP_TIMEOUT_MS,
 ): MailTransport {
   const { host, port, tls, login } = server;
   const options = {
@@ -63,7 +63,7 @@ export function createMailTransport(
         return toSendOutcome(error as NodemailerError);
       }
     },
-    check: () =>
+    checkConnection: () =>
       createTransport({ ...options, socketTimeout: 2 * stepTimeoutMs })
         .verify()
         .then(
@@ -73,8 +73,8 @@ export function createMailTransport(
   };
 }
 
-/** Codes of errors that happen before the mail is transmitted. */
-const BEFORE_TRANSMISSION: readonly unknown[] = [
+/** Codes of errors that can only happen before the mail is transmitted. */
+const PRE_TRANSMISSION_CODES: readonly unknown[] = [
   'EDNS',
   'ETLS',
   'EAUTH',
@@ -84,23 +84,24 @@ const BEFORE_TRANSMISSION: readonly unknown[] = [
 ];
 
 /**
- * System calls on an established connection. ESOCKET with any other system call means that connecting or TLS failed.
+ * System calls on an established connection. ESOCKET with any other system call means that the connection or TLS was
+ * not established.
  */
 const CONNECTED_SYSCALLS: readonly unknown[] = ['read', 'write'];
 
 /** Matches SMTP responses that reject the sender, not the recipient (RFC 3463, 3.8). */
-const SENDER_REJECTED = /^5\d\d[ -]5\.7\./;
+const SENDER_REJECTION_PATTERN = /^5\d\d[ -]5\.7\./;
 
 function toSendOutcome(error: NodemailerError): SendOutcome {
   const { code, command, message: reason, response = '' } = error;
-  // The operator has to fix a rejected sender or login, so it does not count as a rejection of the mail.
-  const isMailRejection = (command === 'RCPT TO' && !SENDER_REJECTED.test(response)) || command === 'DATA';
+  // A rejected sender or login does not count as a rejection of the mail, because the operator can correct it.
+  const isMailRejection = (command === 'RCPT TO' && !SENDER_REJECTION_PATTERN.test(response)) || command === 'DATA';
   if (isMailRejection && error.permanent === true) return { is: 'refused', reason };
   const isNotAccepted =
     error.responseCode !== undefined ||
-    BEFORE_TRANSMISSION.includes(error.timeoutType ?? code) ||
+    PRE_TRANSMISSION_CODES.includes(error.timeoutType ?? code) ||
     (code === 'ESOCKET' && !CONNECTED_SYSCALLS.includes(error.syscall));
-  return { is: 'failed', reason, untaken: isNotAccepted };
+  return { is: 'failed', reason, isNotAccepted };
 }
 
 /** The operator's mail server. */
@@ -117,29 +118,32 @@ export type Sender = { readonly name: string; readonly address: string };
 
 type ParseResult<T> = { value: T | undefined } | { fault: string };
 
-const ADDRESS_ERROR = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';
+const SMTP_URL_ERROR = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';
 
 /** Parses `--smtp-url`. By default, TLS is required unless the host is this machine's loopback. */
 export function parseMailServer(text: string): ParseResult<MailServer> {
   if (text === '') return { value: undefined };
   const url = URL.parse(text);
   const host = url?.hostname.replace(/^\[|\]$/g, '') ?? '';
-  if (url === null || !/^smtps?:$/.test(url.protocol) || !/^[\w.:-]+$/.test(host)) return { fault: ADDRESS_ERROR };
+  if (url === null || !/^smtps?:$/.test(url.protocol) || !/^[\w.:-]+$/.test(host)) return { fault: SMTP_URL_ERROR };
   if (!['', '/'].includes(url.pathname) || url.hash !== '')
-    return { fault: `${ADDRESS_ERROR}; write characters such as / or # in a password as %2F or %23` };
+    return { fault: `${SMTP_URL_ERROR}; write characters such as / or # in a password as %2F or %23` };
   const login = parseLogin(url);
   if (login === 'unreadable')
-    return { fault: `${ADDRESS_ERROR}; user name and password come together, percent-encoded` };
+    return { fault: `${SMTP_URL_ERROR}; user name and password come together, percent-encoded` };
   const isImplicitTls = url.protocol === 'smtps:';
-  const tls = url.searchParams.get('tls') ?? (isImplicitTls || !isLoopback(host) ? 'required' : 'off');
-  if ([...url.searchParams.keys()].join() !== (url.search === '' ? '' : 'tls') || !['required', 'off'].includes(tls))
+  const tlsOption = url.searchParams.get('tls') ?? (isImplicitTls || !isLoopback(host) ? 'required' : 'off');
+  if (
+    [...url.searchParams.keys()].join() !== (url.search === '' ? '' : 'tls') ||
+    !['required', 'off'].includes(tlsOption)
+  )
     return { fault: 'may only have the query ?tls=required or ?tls=off' };
-  if (isImplicitTls && tls === 'off') return { fault: 'must not combine smtps://, which is TLS, with ?tls=off' };
+  if (isImplicitTls && tlsOption === 'off') return { fault: 'must not combine smtps://, which is TLS, with ?tls=off' };
   return {
     value: {
       host,
       port: url.port === '' ? (isImplicitTls ? 465 : 587) : Number(url.port),
-      tls: isImplicitTls ? 'implicit' : tls === 'required' ? 'starttls' : 'none',
+      tls: isImplicitTls ? 'implicit' : tlsOption === 'required' ? 'starttls' : 'none',
       login,
     },
   };
@@ -165,20 +169,20 @@ export function formatMailServer(server: MailServer | undefined): string {
 }
 
 /** A pattern for e-mail addresses without quotes, comments, lists and routes, which programs parse differently. */
-const ADDRESS = String.raw`[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+@[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+`;
-const PLAIN_ADDRESS = new RegExp(`^${ADDRESS}$`);
-const NAMED_ADDRESS = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS})>$`);
+const ADDRESS_PATTERN = String.raw`[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+@[^\s@<>()[\]\\,;:"\x00-\x1f\x7f]+`;
+const PLAIN_ADDRESS_PATTERN = new RegExp(`^${ADDRESS_PATTERN}$`);
+const NAMED_ADDRESS_PATTERN = new RegExp(`^([^<>"\\x00-\\x1f\\x7f]*)<(${ADDRESS_PATTERN})>$`);
 
 /** Whether a text is unambiguously the address of one mailbox. */
 export function isPlainAddress(text: string): boolean {
-  return PLAIN_ADDRESS.test(text);
+  return PLAIN_ADDRESS_PATTERN.test(text);
 }
 
 /** Parses `--mail-from`: an address, or a name with the address in angle brackets. */
 export function parseSender(text: string): ParseResult<Sender> {
   if (text === '') return { value: undefined };
   if (isPlainAddress(text)) return { value: { name: '', address: text } };
-  const [, name = '', address] = NAMED_ADDRESS.exec(text) ?? [];
+  const [, name = '', address] = NAMED_ADDRESS_PATTERN.exec(text) ?? [];
   if (address === undefined) return { fault: 'must be an address such as Carillon <carillon@example.com>' };
   return { value: { name: name.trim(), address } };
 }

@@ -1,5 +1,5 @@
 import type { EnqueueHookAlerts } from '../delivery/outbox/end-hooks.ts';
-import { kinds, type OccurrenceKind } from '../delivery/outbox/event-kinds.ts';
+import { kindDefinitions, type OccurrenceKind } from '../delivery/outbox/event-kinds.ts';
 import type { SsrfGuard } from '../delivery/transport/ssrf-guard.ts';
 import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
@@ -72,8 +72,8 @@ export function createApiRoutes(ports: RoutePorts): readonly Route[] {
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
 function addQuotaProblem(route: Route): Route {
-  const mayEnqueue = route.recordedKinds.some((kind) => kinds[kind as OccurrenceKind].hooks);
-  return mayEnqueue ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
+  const mayEnqueueDeliveries = route.recordedKinds.some((kind) => kindDefinitions[kind as OccurrenceKind].hooks);
+  return mayEnqueueDeliveries ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
 /** Dependencies of the console's routes, including those of the API's routes. */

@@ -15,7 +15,7 @@ import { prepareQuery, prepareQueryByIds, type StatementMode } from './prepared-
 import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, MutableTable, Tables } from './tables.ts';
 
-/** A row to insert, without `account_id`, which the scope adds. */
+/** A row to insert, without `account_id`, which `AccountWrite` adds. */
 export type InsertRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
 
 /**
@@ -47,22 +47,23 @@ export class AccountView {
     build: (view: AccountView, values: Values) => Compilable<Row>,
     mode?: StatementMode,
   ): (view: AccountView, values: Values) => Promise<Row[]> {
-    const run = prepareQuery(
+    const runPrepared = prepareQuery(
       (queries, values: Values & { readonly accountId: number; readonly now: number }) =>
         build(new AccountView(queries, values.accountId, values.now), values),
       mode,
     );
-    return (view, values) => run(view.#queries, { ...values, accountId: view.accountId, now: view.now });
+    return (view, values) => runPrepared(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
   /** Prepares a query of records by id, in any order (see `prepareQueryByIds`). */
   static prepareQueryByIds<Row>(
     build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
   ): (view: AccountView, ids: readonly number[]) => Promise<Row[]> {
-    const run = prepareQueryByIds((queries, ids, values: { readonly accountId: number; readonly now: number }) =>
-      build(new AccountView(queries, values.accountId, values.now), ids),
+    const runPrepared = prepareQueryByIds(
+      (queries, ids, values: { readonly accountId: number; readonly now: number }) =>
+        build(new AccountView(queries, values.accountId, values.now), ids),
     );
-    return (view, ids) => run(view.#queries, ids, { accountId: view.accountId, now: view.now });
+    return (view, ids) => runPrepared(view.#queries, ids, { accountId: view.accountId, now: view.now });
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {
@@ -83,7 +84,7 @@ export class AccountWrite extends AccountView {
   readonly #tx: Tx;
 
   /**
-   * Locks the account, so the scope must be created before the first query of the transaction.
+   * Locks the account. Create the object before the first query of the transaction.
    *
    * @param lockMode account lock mode
    * @param actor the actor for the audit log; default: the command line
@@ -136,8 +137,8 @@ export class AccountWrite extends AccountView {
    */
   async insertRow<T extends AccountTable>(table: T, row: InsertRow<T>): Promise<Selectable<Tables[T]>> {
     const columns = ['account_id', ...Object.keys(row)];
-    const insert = getPreparedInsert(table, columns);
-    const [storedRow] = await insert(this.#tx.queries, { ...row, account_id: this.accountId });
+    const runInsert = getPreparedInsert(table, columns);
+    const [storedRow] = await runInsert(this.#tx.queries, { ...row, account_id: this.accountId });
     if (storedRow === undefined) throw new Error(`nothing was inserted into ${table}`);
     return storedRow as Selectable<Tables[T]>;
   }
@@ -162,17 +163,17 @@ type PreparedInsert = (queries: Queries, row: Readonly<Record<string, unknown>>)
 const preparedInserts = new Map<string, PreparedInsert>();
 
 function getPreparedInsert(table: AccountTable, columns: readonly string[]): PreparedInsert {
-  const insertKey = `${table}(${columns.join()})`;
-  let insert = preparedInserts.get(insertKey);
-  if (insert === undefined) {
-    insert = prepareQuery((queries, values: Readonly<Record<string, unknown>>) => {
+  const statementKey = `${table}(${columns.join()})`;
+  let runInsert = preparedInserts.get(statementKey);
+  if (runInsert === undefined) {
+    runInsert = prepareQuery((queries, values: Readonly<Record<string, unknown>>) => {
       const row = Object.fromEntries(columns.map((column) => [column, values[column]]));
       return queries
         .insertInto(table)
         .values(row as never)
         .returningAll();
     }, 'batched');
-    preparedInserts.set(insertKey, insert);
+    preparedInserts.set(statementKey, runInsert);
   }
-  return insert;
+  return runInsert;
 }

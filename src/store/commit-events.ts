@@ -3,8 +3,8 @@ import { sendPipelined } from './prepared-queries.ts';
 import type { BeforeCommitAction, CommitEventSink, CommitEvents, NewPendingDelivery, Queries, Tx } from './store.ts';
 
 const NO_IDS: ReadonlySet<number> = new Set();
-const NO_PENDING: CommitEvents['pending'] = new Map();
-const NO_ENDED: ReadonlyMap<number, string> = new Map();
+const NO_PENDING_DELIVERIES: CommitEvents['pendingByHook'] = new Map();
+const NO_ENDED_HOOKS: ReadonlyMap<number, string> = new Map();
 
 /** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
@@ -20,8 +20,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.origin = origin;
   }
 
-  get pending(): CommitEvents['pending'] {
-    return this.#pending ?? NO_PENDING;
+  get pendingByHook(): CommitEvents['pendingByHook'] {
+    return this.#pending ?? NO_PENDING_DELIVERIES;
   }
 
   get manualAttempts(): ReadonlySet<number> {
@@ -29,7 +29,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   get endedHooks(): ReadonlyMap<number, string> {
-    return this.#endedHooks ?? NO_ENDED;
+    return this.#endedHooks ?? NO_ENDED_HOOKS;
   }
 
   get changedSecrets(): ReadonlySet<number> {
@@ -44,7 +44,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     return this.#hasAccessChanged;
   }
 
-  addPending(hookIds: Iterable<number>): void {
+  addPendingHooks(hookIds: Iterable<number>): void {
     for (const hookId of hookIds) {
       this.#pending ??= new Map();
       this.#pending.set(hookId, undefined);
@@ -52,10 +52,10 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   /**
-   * Adds new deliveries to their hooks. Ignores the deliveries of a hook that `addPending` has added, because all
+   * Adds new deliveries to their hooks. Ignores the deliveries of a hook that `addPendingHooks` has added, because all
    * pending deliveries of that hook will be read from the database.
    */
-  addNewPending(rows: readonly NewPendingDelivery[]): void {
+  addPendingDeliveries(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
       this.#pending ??= new Map();
       const rowsOfHook = this.#pending.get(row.hook_id);
@@ -68,7 +68,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.#manualAttempts = addToSet(this.#manualAttempts, hookIds);
   }
 
-  addEnded(hookIds: Iterable<number>, reason: string): void {
+  addEndedHooks(hookIds: Iterable<number>, reason: string): void {
     for (const hookId of hookIds) {
       this.#endedHooks ??= new Map();
       this.#endedHooks.set(hookId, reason);
@@ -88,13 +88,13 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   /** Adds the events of another write of the same commit. */
-  add(events: CommitEvents): void {
-    for (const [hookId, rows] of events.pending) {
-      if (rows === undefined) this.addPending([hookId]);
-      else this.addNewPending(rows);
+  merge(events: CommitEvents): void {
+    for (const [hookId, rows] of events.pendingByHook) {
+      if (rows === undefined) this.addPendingHooks([hookId]);
+      else this.addPendingDeliveries(rows);
     }
     this.addManualAttempts(events.manualAttempts);
-    for (const [hookId, reason] of events.endedHooks) this.addEnded([hookId], reason);
+    for (const [hookId, reason] of events.endedHooks) this.addEndedHooks([hookId], reason);
     this.addChangedSecrets(events.changedSecrets);
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
     if (events.hasAccessChanged) this.addAccessChange();
@@ -114,7 +114,7 @@ function addToSet(set: Set<number> | undefined, items: Iterable<number>): Set<nu
  * Sends a query, and adds its promise to the queries that are awaited with the commit. If the query fails, the commit
  * fails. If the write has already failed, an error of the query is ignored.
  */
-export function addPipelined(
+export function addPipelinedQuery(
   pipelinedQueries: Promise<unknown>[],
   queries: Queries,
   query: Compilable<unknown> | Promise<unknown>,
@@ -143,25 +143,25 @@ export class CommitListeners {
 
 /** The `beforeCommit` actions of a write or of a commit group, with the items for each action. */
 export class BeforeCommitActions {
-  #items: Map<BeforeCommitAction<never>, unknown[]> | undefined;
+  #itemsByAction: Map<BeforeCommitAction<never>, unknown[]> | undefined;
 
   add<Item>(action: BeforeCommitAction<Item>, item: Item): void {
-    this.#items ??= new Map();
-    const items = this.#items.get(action as BeforeCommitAction<never>);
-    if (items === undefined) this.#items.set(action as BeforeCommitAction<never>, [item]);
+    this.#itemsByAction ??= new Map();
+    const items = this.#itemsByAction.get(action as BeforeCommitAction<never>);
+    if (items === undefined) this.#itemsByAction.set(action as BeforeCommitAction<never>, [item]);
     else items.push(item);
   }
 
   /** Adds the items of another write of the same commit. */
   addAll(other: BeforeCommitActions): void {
-    for (const [action, items] of other.#items ?? [])
+    for (const [action, items] of other.#itemsByAction ?? [])
       for (const item of items) this.add(action as BeforeCommitAction<unknown>, item);
   }
 
   /** Runs each action once, with all its items. */
   async runAll(tx: Tx): Promise<void> {
     await Promise.all(
-      [...(this.#items ?? [])].map(([action, items]) => (action as BeforeCommitAction<unknown>)(tx, items)),
+      [...(this.#itemsByAction ?? [])].map(([action, items]) => (action as BeforeCommitAction<unknown>)(tx, items)),
     );
   }
 }

@@ -13,7 +13,7 @@ export type StoreOptions<L extends DatabaseLocation = DatabaseLocation> = {
    * The process that opens the database. A service locks an SQLite file against a second service; a command can run at
    * the same time as a service.
    */
-  readonly as: 'service' | 'command';
+  readonly openAs: 'service' | 'command';
   /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */
   readonly onFatal: (error: unknown) => void;
   readonly clock: Clock;

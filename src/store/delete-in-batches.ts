@@ -3,8 +3,8 @@ import type { HistoryTable, Store, Tx } from './store.ts';
 /** Rows per transaction: small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
-/** Rows older than `before` are deleted. Both times are milliseconds since the epoch. */
-type Cutoff = { readonly before: number; readonly now: number };
+/** Rows older than `cutoff` are deleted; `now` is the current time. Both are milliseconds since the epoch. */
+type RetentionTimes = { readonly cutoff: number; readonly now: number };
 
 /**
  * Deletes old rows of a history table in batches, oldest first, with one transaction each. Used for tables, or
@@ -13,25 +13,25 @@ type Cutoff = { readonly before: number; readonly now: number };
 export async function deleteInBatches(
   write: Store['write'],
   table: HistoryTable,
-  { before, now }: Cutoff,
+  { cutoff, now }: RetentionTimes,
   isStopped: () => boolean,
 ): Promise<number> {
   let totalCount = 0;
   for (;;) {
     if (isStopped()) return totalCount;
-    const deletedCount = await write(deleteBatches[table]({ before, now }));
+    const deletedCount = await write(batchDeleters[table]({ cutoff, now }));
     totalCount += deletedCount;
     if (deletedCount < DELETE_BATCH_SIZE) return totalCount;
   }
 }
 
-type DeleteBatch = (cutoff: Cutoff) => (tx: Tx) => Promise<number>;
+type BatchDeleter = (times: RetentionTimes) => (tx: Tx) => Promise<number>;
 
-const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
+const batchDeleters: Readonly<Record<HistoryTable, BatchDeleter>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.
   // Attempts with a time in the future are skipped, so that they do not block the deletion of other attempts.
   attempts:
-    ({ before, now }) =>
+    ({ cutoff, now }) =>
     async ({ queries }) => {
       const oldestRows = await queries
         .selectFrom('attempts')
@@ -40,22 +40,22 @@ const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
         .orderBy('attempt_id')
         .limit(DELETE_BATCH_SIZE)
         .execute();
-      const lastExpiredRow = oldestRows.filter((row) => row.attempted_at < before).at(-1);
+      const lastExpiredRow = oldestRows.filter((row) => row.attempted_at < cutoff).at(-1);
       if (lastExpiredRow === undefined) return 0;
       const { numDeletedRows } = await queries
         .deleteFrom('attempts')
         .where('attempt_id', '<=', lastExpiredRow.attempt_id)
-        .where('attempted_at', '<', before)
+        .where('attempted_at', '<', cutoff)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
   finalized_deliveries:
-    ({ before }) =>
+    ({ cutoff }) =>
     async ({ queries }) => {
       const expiredIds = queries
         .selectFrom('finalized_deliveries')
         .select('delivery_id')
-        .where('finalized_at', '<', before)
+        .where('finalized_at', '<', cutoff)
         .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('finalized_deliveries')
@@ -63,9 +63,9 @@ const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  // Within an account, positions follow the order of time, so the oldest occurrences can be deleted by position.
+  // Within an account, feed positions ascend with time, so the oldest occurrences can be deleted by position.
   occurrences:
-    ({ before }) =>
+    ({ cutoff }) =>
     async ({ queries }) => {
       const accounts = await queries.selectFrom('accounts').select('account_id').execute();
       for (const { account_id } of accounts) {
@@ -76,7 +76,7 @@ const deleteBatches: Readonly<Record<HistoryTable, DeleteBatch>> = {
           .orderBy('position')
           .limit(DELETE_BATCH_SIZE)
           .execute();
-        const lastExpiredRow = oldestRows.filter((row) => row.occurred_at < before).at(-1);
+        const lastExpiredRow = oldestRows.filter((row) => row.occurred_at < cutoff).at(-1);
         if (lastExpiredRow === undefined) continue;
         await queries
           .deleteFrom('occurrences')

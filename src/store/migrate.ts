@@ -36,14 +36,14 @@ export function loadMigrations(dialect: Dialect): Migration[] {
 }
 
 /** Returns the number of the newest migration. */
-export function newestVersion(): number {
+export function getNewestVersion(): number {
   return readdirSync(migrationsFolder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
 
 function fillTemplate(sql: string, dialect: Dialect): string {
-  return sql.replace(/^--.*$/gm, '').replace(/\{(\w+)\}/g, (_, word: string) => {
-    const value = dialect.templateValues[word];
-    if (value === undefined) throw new Error(`unknown word {${word}} in a migration`);
+  return sql.replace(/^--.*$/gm, '').replace(/\{(\w+)\}/g, (_, templateName: string) => {
+    const value = dialect.templateValues[templateName];
+    if (value === undefined) throw new Error(`unknown word {${templateName}} in a migration`);
     return value;
   });
 }
@@ -77,7 +77,9 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
 
 /** Returns the number of the last applied migration; 0 for an empty database. */
 export function versionOf(database: DatabaseSync): number {
-  const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get();
-  if (table === undefined) return 0;
+  const migrationsTable = database
+    .prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'")
+    .get();
+  if (migrationsTable === undefined) return 0;
   return Number(database.prepare('select coalesce(max(version), 0) as version from migrations').get()?.version);
 }

@@ -39,8 +39,8 @@ export type RunStatement = (
 const runnersByQueries = new WeakMap<Queries, RunStatement>();
 
 /** Registers the function that runs compiled queries on a connection without the query builder. */
-export function registerRunner(queries: Queries, run: RunStatement): void {
-  runnersByQueries.set(queries, run);
+export function registerRunner(queries: Queries, runStatement: RunStatement): void {
+  runnersByQueries.set(queries, runStatement);
 }
 
 /** Function that sends a query of the query builder to the database. */
@@ -123,8 +123,8 @@ function compileOnce<Row>(build: (queries: Queries) => BuiltQuery<Row>, mode: St
       if (!(parameter instanceof Placeholder)) return parameter;
       return parameter.itemIndex === undefined ? values[parameter.name] : items[parameter.itemIndex]?.[parameter.name];
     });
-    const run = runnersByQueries.get(queries);
-    if (run !== undefined) return (await run(compiledQuery.sql, parameters, mode)) as Row[];
+    const runStatement = runnersByQueries.get(queries);
+    if (runStatement !== undefined) return (await runStatement(compiledQuery.sql, parameters, mode)) as Row[];
     const { rows } = await queries.executeQuery<Row>({ ...compiledQuery, parameters });
     return rows;
   };
@@ -138,27 +138,29 @@ export function prepareQuery<Values extends StatementValues, Row>(
   build: (queries: Queries, values: Values) => BuiltQuery<Row>,
   mode: StatementMode = 'prepared',
 ): (queries: Queries, values: Values) => Promise<Row[]> {
-  const run = compileOnce((queries) => build(queries, createPlaceholders<Values>()), mode);
-  return (queries, values) => run(queries, values, []);
+  const runCompiled = compileOnce((queries) => build(queries, createPlaceholders<Values>()), mode);
+  return (queries, values) => runCompiled(queries, values, []);
 }
 
 /**
  * Maximum number of items per statement. Each length of the list needs a statement of its own, so the maximum also
  * limits the number of statements.
  */
-const MAX_PIECE_LENGTH = 128;
+const MAX_CHUNK_LENGTH = 128;
 
 /**
- * Like `prepareQuery`, for a list of items. The list is split into pieces whose lengths are powers of two, so that a
- * few statements serve lists of any length. All pieces are pipelined, in the order of the list.
+ * Like `prepareQuery`, for a list of items. The list is split into chunks whose lengths are powers of two, so that a
+ * few statements serve lists of any length. All chunks are pipelined, in the order of the list.
  */
 export function prepareQueryForItems<Item extends StatementValues, Values extends StatementValues, Row>(
   build: (queries: Queries, items: readonly Item[], values: Values) => BuiltQuery<Row>,
 ): (queries: Queries, items: readonly Item[], values: Values) => Promise<Row[]> {
   const compileForLength = compileByLength(build);
   return async (queries, items, values) => {
-    const results = splitIntoPieces(items).map((piece) => compileForLength(piece.length)(queries, values, piece));
-    return (await Promise.all(results)).flat();
+    const runningQueries = splitIntoChunks(items).map((chunk) =>
+      compileForLength(chunk.length)(queries, values, chunk),
+    );
+    return (await Promise.all(runningQueries)).flat();
   };
 }
 
@@ -182,10 +184,10 @@ export function prepareQueryByIds<Values extends StatementValues, Row>(
     return compileForLength(length)(queries, values, items);
   };
   return async (queries, ids, values) => {
-    const results: Promise<Row[]>[] = [];
+    const runningQueries: Promise<Row[]>[] = [];
     for (let start = 0; start < ids.length; start += MAX_IDS_PER_STATEMENT)
-      results.push(runPadded(queries, ids.slice(start, start + MAX_IDS_PER_STATEMENT), values));
-    return (await Promise.all(results)).flat();
+      runningQueries.push(runPadded(queries, ids.slice(start, start + MAX_IDS_PER_STATEMENT), values));
+    return (await Promise.all(runningQueries)).flat();
   };
 }
 
@@ -203,25 +205,25 @@ function compileByLength<Item extends StatementValues, Values extends StatementV
   };
 }
 
-function splitIntoPieces<Item>(items: readonly Item[]): (readonly Item[])[] {
-  const pieces: (readonly Item[])[] = [];
+function splitIntoChunks<Item>(items: readonly Item[]): (readonly Item[])[] {
+  const chunks: (readonly Item[])[] = [];
   let start = 0;
-  for (let length = MAX_PIECE_LENGTH; start < items.length; ) {
+  for (let length = MAX_CHUNK_LENGTH; start < items.length; ) {
     if (length > items.length - start) length /= 2;
     else {
-      pieces.push(items.slice(start, start + length));
+      chunks.push(items.slice(start, start + length));
       start += length;
     }
   }
-  return pieces;
+  return chunks;
 }
 
 /** Compiles and sends a query immediately, so that it runs before all queries that are sent later. */
 export async function sendPipelined<Row>(queries: Queries, query: Compilable<Row>): Promise<Row[]> {
-  const run = runnersByQueries.get(queries);
-  if (run === undefined) throw new Error('this connection takes no compiled queries');
+  const runStatement = runnersByQueries.get(queries);
+  if (runStatement === undefined) throw new Error('this connection takes no compiled queries');
   const { sql, parameters } = query.compile();
-  return (await run(sql, parameters, 'prepared')) as Row[];
+  return (await runStatement(sql, parameters, 'prepared')) as Row[];
 }
 
 function createPlaceholders<Values>(itemIndex?: number): Values {

@@ -15,6 +15,6 @@ export type Sequence = {
 export type Sequences = {
   /** Returns the sequences of all tables with generated ids, from the catalog of the database. */
   readAll(queries: Queries): Promise<readonly Sequence[]>;
-  /** Raises a sequence to at least `last`. The next id is higher. */
-  raise(queries: Queries, sequence: Sequence, last: number): Promise<void>;
+  /** Raises a sequence to at least `lastId`. The next generated id is higher. */
+  raise(queries: Queries, sequence: Sequence, lastId: number): Promise<void>;
 };

@@ -17,14 +17,14 @@ export type NewPendingDelivery = Pick<
  */
 export type CommitEvents = {
   /** New pending deliveries by hook id; undefined if they have to be read from the database. */
-  readonly pending: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
+  readonly pendingByHook: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
   readonly manualAttempts: ReadonlySet<number>;
   /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
   readonly endedHooks: ReadonlyMap<number, string>;
   /** Hooks whose signing secrets have changed. */
   readonly changedSecrets: ReadonlySet<number>;
-  /** Accounts with new occurrences. */
+  /** Accounts with new occurrences (domain events). */
   readonly accountsWithOccurrences: ReadonlySet<number>;
   /**
    * Whether permissions have changed: a key was revoked, or a user was changed or deleted. Cached callers may no longer
@@ -39,10 +39,10 @@ export type CommitEvents = {
 
 /** Collects the events of a transaction; they are published if, and only if, it commits. */
 export type CommitEventSink = {
-  addPending(hookIds: Iterable<number>): void;
-  addNewPending(rows: readonly NewPendingDelivery[]): void;
+  addPendingHooks(hookIds: Iterable<number>): void;
+  addPendingDeliveries(rows: readonly NewPendingDelivery[]): void;
   addManualAttempts(hookIds: Iterable<number>): void;
-  addEnded(hookIds: Iterable<number>, reason: string): void;
+  addEndedHooks(hookIds: Iterable<number>, reason: string): void;
   addChangedSecrets(hookIds: Iterable<number>): void;
   addAccountsWithOccurrences(accountIds: Iterable<number>): void;
   addAccessChange(): void;
@@ -129,18 +129,18 @@ export type Store = {
   /** The id sequences of the database, needed to begin a new epoch. */
   readonly sequences: Sequences;
   /**
-   * Drops old rows of a history table (retention): whole partitions if the table is partitioned, otherwise in batches. Returns
-   * the number of dropped rows.
+   * Drops old rows of a history table (retention): whole partitions if the table is partitioned, otherwise in batches.
+   * Returns the number of dropped rows.
    *
-   * @param before milliseconds since the epoch
+   * @param cutoff rows older than this time are dropped, milliseconds since the epoch
    * @param isStopped checked between batches
    */
-  dropOldRows(table: HistoryTable, before: number, isStopped: () => boolean): Promise<number>;
+  dropOldRows(table: HistoryTable, cutoff: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
-  onGroupCommit(listener: (writes: number, seconds: number) => void): void;
+  onGroupCommit(listener: (writeCount: number, seconds: number) => void): void;
 };
 
-/** Tables of past occurrences and attempts: rows are never updated, and retention drops them by this timestamp. */
+/** Tables of history, each with the column by which retention drops old rows. Rows are never updated. */
 export const historyTables = {
   attempts: 'attempted_at',
   finalized_deliveries: 'finalized_at',
@@ -156,7 +156,7 @@ export type ClusterSession = {
   /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
   /** Takes an advisory lock that shows the peers that this node's connection is open. */
-  takeNodeLock(nodeId: number): Promise<void>;
+  acquireNodeLock(nodeId: number): Promise<void>;
   /** Returns the ids of the nodes whose connections are open. */
   findConnectedNodes(): Promise<ReadonlySet<number>>;
 };

@@ -3,41 +3,41 @@ import type { Queries } from '../store/store.ts';
 import { type ExportedRow, type ExportedTable, exportedTables, exportRules } from './exported-tables.ts';
 import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { parseRow, type ValidatedFile } from './validate-file.ts';
+import { parseValidatedRow, type ValidatedFile } from './validate-file.ts';
 
-const MAX_LISTED = 5;
-const QUERY_BATCH_SIZE = 1_000;
+const MAX_LISTED_VALUES = 5;
+const VALUES_PER_QUERY = 1_000;
 
 /** A column whose imported values must not exist in the database yet. `description` names these values in the error. */
-type UniqueColumn = { readonly in: ExportedTable; readonly column: string; readonly description: string };
+type UniqueColumn = { readonly table: ExportedTable; readonly column: string; readonly description: string };
 
 function uniqueColumnsOf(table: ExportedTable): readonly UniqueColumn[] {
-  const { idTable, key } = exportRules[table];
-  const [column = ''] = key;
+  const { idTable, keyColumns } = exportRules[table];
+  const [column = ''] = keyColumns;
   // A delivery keeps its id when it moves from pending to finalized, so both tables are checked.
   const idTables: readonly ExportedTable[] =
     idTable === 'pending_deliveries' ? ['pending_deliveries', 'finalized_deliveries'] : [table];
   const idColumns =
-    idTable === undefined ? [] : idTables.map((name) => ({ in: name, column, description: `the ids in ${table}` }));
+    idTable === undefined ? [] : idTables.map((name) => ({ table: name, column, description: `the ids in ${table}` }));
   switch (table) {
     case 'accounts':
-      return [...idColumns, { in: table, column: 'domain', description: 'the domain' }];
+      return [...idColumns, { table, column: 'domain', description: 'the domain' }];
     case 'api_keys':
-      return [...idColumns, { in: table, column: 'key_hash', description: 'the keys with the hash' }];
+      return [...idColumns, { table, column: 'key_hash', description: 'the keys with the hash' }];
     case 'targets':
-      return [{ in: table, column: 'target_hash', description: 'the targets with the hash' }];
+      return [{ table, column: 'target_hash', description: 'the targets with the hash' }];
     default:
       return idColumns;
   }
 }
 
 /**
- * Throws if a file cannot be imported into this database, with one line for each conflict. A whole service requires an
- * empty database. An account requires that its ids, keys, targets and domain are not in use. Called before anything is
- * written.
+ * Throws if a file cannot be imported into this database, with one line for each conflict. The export of a whole
+ * service requires an empty database. The export of one account requires that its ids, keys, targets and domain are not
+ * in use. Called before the import writes any row.
  */
 export async function requireNoConflicts(read: Queries, file: ValidatedFile): Promise<void> {
-  const existingContents = await describeContents(read);
+  const existingContents = await describeDatabase(read);
   if (existingContents === undefined) return;
   if (file.scope === null)
     throw new TransferError(
@@ -47,18 +47,18 @@ export async function requireNoConflicts(read: Queries, file: ValidatedFile): Pr
   await readExport(file.path, {
     async onRows(table, rows) {
       const uniqueColumns = uniqueColumnsOf(table);
-      if (uniqueColumns.length > 0) await addTakenValues(read, uniqueColumns, rows.map(parseRow), takenValues);
+      if (uniqueColumns.length > 0) await addTakenValues(read, uniqueColumns, rows.map(parseValidatedRow), takenValues);
     },
   });
   if (takenValues.size === 0) return;
   const lines = [...takenValues].map(
-    ([description, values]) => `Taken in this database: ${description} ${formatList(values)}.`,
+    ([description, values]) => `Taken in this database: ${description} ${formatValueList(values)}.`,
   );
   throw new TransferError(...lines, 'Ids are kept, so this account needs an empty database.');
 }
 
 /** Describes the contents of the database; undefined if it is empty. */
-async function describeContents(read: Queries): Promise<string | undefined> {
+async function describeDatabase(read: Queries): Promise<string | undefined> {
   const accounts = await read.selectFrom('accounts').select('domain').orderBy('account_id').limit(3).execute();
   if (accounts.length > 0) return `it has ${accounts.map(({ domain }) => domain).join(', ')}`;
   for (const table of exportedTables) {
@@ -74,9 +74,9 @@ async function addTakenValues(
   rows: readonly ExportedRow[],
   takenValues: Map<string, string[]>,
 ): Promise<void> {
-  for (const { in: table, column, description } of uniqueColumns) {
-    for (let begin = 0; begin < rows.length; begin += QUERY_BATCH_SIZE) {
-      const values = rows.slice(begin, begin + QUERY_BATCH_SIZE).map((row) => row[column]);
+  for (const { table, column, description } of uniqueColumns) {
+    for (let begin = 0; begin < rows.length; begin += VALUES_PER_QUERY) {
+      const values = rows.slice(begin, begin + VALUES_PER_QUERY).map((row) => row[column]);
       const queryResult = await sql<{ value: string | number }>`
         select ${sql.ref(column)} as value from ${sql.table(table)}
         where ${sql.ref(column)} in (${sql.join(values)}) order by ${sql.ref(column)}`.execute(read);
@@ -89,8 +89,8 @@ async function addTakenValues(
   }
 }
 
-function formatList(values: readonly string[]): string {
-  const moreCount = values.length - MAX_LISTED;
-  const listedValues = values.slice(0, MAX_LISTED).join(', ');
-  return moreCount > 0 ? `${listedValues} and ${moreCount} more` : listedValues;
+function formatValueList(values: readonly string[]): string {
+  const unlistedCount = values.length - MAX_LISTED_VALUES;
+  const listedValues = values.slice(0, MAX_LISTED_VALUES).join(', ');
+  return unlistedCount > 0 ? `${listedValues} and ${unlistedCount} more` : listedValues;
 }

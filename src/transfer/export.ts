@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
-import { newestVersion } from '../store/migrate.ts';
+import { getNewestVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
 import { exportedTables, findRowError, isExportedTable } from './exported-tables.ts';
-import { type ExportHeader, type ExportTotals, FORMAT_VERSION, LineWriter, TableHasher } from './format.ts';
+import { type ExportHeader, type ExportTotals, FORMAT_VERSION, LineSerializer, TableHasher } from './format.ts';
 import { countRows, readKeysetPages, type TransferScope } from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
@@ -23,12 +23,12 @@ export async function exportTo(
 ): Promise<ExportTotals> {
   return store.snapshot(async (queries) => {
     const scope = domain === null ? null : await findAccountId(queries, domain);
-    const writer = new LineWriter();
+    const serializer = new LineSerializer();
     progress.begin('export', await countAllRows(queries, scope));
     await sink.write(
-      writer.writeHeader({
+      serializer.serializeHeader({
         carillon: FORMAT_VERSION,
-        schema: newestVersion(),
+        schema: getNewestVersion(),
         version,
         exported_at: new Date(clock.now()).toISOString(),
         domain: domain?.toLowerCase() ?? null,
@@ -41,12 +41,12 @@ export async function exportTo(
         const firstRowError = page.map((row) => findRowError(table, row)).find((rowError) => rowError !== undefined);
         if (firstRowError !== undefined)
           throw new TransferError(`The database contains a row that cannot be exported: ${table}${firstRowError}.`);
-        await sink.write(writer.writeRows(table, page, tableHasher));
+        await sink.write(serializer.serializeRows(table, page, tableHasher));
         progress.advance(page.length);
       }
-      writer.closeTable(table, tableHasher);
+      serializer.closeTable(table, tableHasher);
     }
-    const { line, end } = writer.writeEnd();
+    const { line, end } = serializer.serializeEnd();
     await sink.write(line);
     progress.end();
     return end;
@@ -64,9 +64,9 @@ async function findAccountId(queries: Queries, domain: string): Promise<number> 
 }
 
 async function countAllRows(queries: Queries, scope: TransferScope): Promise<number> {
-  let count = 0;
-  for (const table of exportedTables) count += await countRows(queries, table, scope);
-  return count;
+  let rowCount = 0;
+  for (const table of exportedTables) rowCount += await countRows(queries, table, scope);
+  return rowCount;
 }
 
 async function findHighestIssuedIds({ sequences }: Store, queries: Queries): Promise<ExportHeader['issued']> {

@@ -43,10 +43,10 @@ export type ExportTotals = {
 };
 
 /** Matches the end of each line: `,"crc":"0123abcd"}`. */
-const CHECKSUM_SUFFIX = /,"crc":"([0-9a-f]{8})"\}$/;
+const CHECKSUM_SUFFIX_PATTERN = /,"crc":"([0-9a-f]{8})"\}$/;
 export const CHECKSUM_SUFFIX_LENGTH = ',"crc":"0123abcd"}'.length;
 
-/** Appends the checksum to a line. `crc` is the checksum of the previous line. */
+/** Appends the checksum to the body of a line. `crc` is the checksum of the previous line. */
 export function appendChecksum(body: string, crc: number): { line: string; crc: number } {
   const nextCrc = crc32(body, crc);
   return { line: `${body},"crc":"${nextCrc.toString(16).padStart(8, '0')}"}\n`, crc: nextCrc };
@@ -54,58 +54,62 @@ export function appendChecksum(body: string, crc: number): { line: string; crc: 
 
 /** Parses the checksum at the end of a line; undefined if there is none. */
 export function parseChecksum(tail: string): number | undefined {
-  const [, crc] = CHECKSUM_SUFFIX.exec(tail) ?? [];
+  const [, crc] = CHECKSUM_SUFFIX_PATTERN.exec(tail) ?? [];
   return crc === undefined ? undefined : Number.parseInt(crc, 16);
 }
 
-/** Returns the start of the line of a row, up to the row itself. */
-export function rowPrefix(table: ExportedTable): string {
+/** Returns the start of a line of this table: the text before the row itself. */
+export function buildRowPrefix(table: ExportedTable): string {
   return `{"table":"${table}","row":`;
 }
 
 /** Counts the rows of a table and computes their checksum. */
 export class TableHasher {
   readonly #hash: Hash = createHash('sha256');
-  #rows = 0;
+  #rowCount = 0;
 
-  /** @param rowsAsJson rows as JSON, as in their lines */
-  add(rowsAsJson: readonly string[]): void {
+  /** @param rowsAsJson the rows as JSON, exactly as in their lines */
+  addRows(rowsAsJson: readonly string[]): void {
     if (rowsAsJson.length === 0) return;
-    this.#rows += rowsAsJson.length;
+    this.#rowCount += rowsAsJson.length;
     this.#hash.update(`${rowsAsJson.join('\n')}\n`);
   }
 
   get totals(): TableTotals {
-    return { rows: this.#rows, sha256: this.#hash.copy().digest('hex') };
+    return { rows: this.#rowCount, sha256: this.#hash.copy().digest('hex') };
   }
 }
 
 /** Serializes an export. The methods return the text to be written to the file. */
-export class LineWriter {
+export class LineSerializer {
   readonly #sha256 = createHash('sha256');
-  readonly #tables: Partial<Record<ExportedTable, TableTotals>> = {};
+  readonly #totalsByTable: Partial<Record<ExportedTable, TableTotals>> = {};
   #crc = 0;
-  #rows = 0;
+  #rowCount = 0;
 
-  writeHeader(header: ExportHeader): string {
+  serializeHeader(header: ExportHeader): string {
     return this.#appendLines(JSON.stringify(header).slice(0, -1));
   }
 
-  writeRows(table: ExportedTable, rows: readonly ExportedRow[], tableHasher: TableHasher): string {
+  serializeRows(table: ExportedTable, rows: readonly ExportedRow[], tableHasher: TableHasher): string {
     const rowsAsJson = rows.map((row) => JSON.stringify(row));
-    tableHasher.add(rowsAsJson);
-    const prefix = rowPrefix(table);
+    tableHasher.addRows(rowsAsJson);
+    const prefix = buildRowPrefix(table);
     return this.#appendLines(...rowsAsJson.map((json) => prefix + json));
   }
 
   /** Ends a table and stores its totals. */
   closeTable(table: ExportedTable, { totals }: TableHasher): void {
-    this.#tables[table] = totals;
-    this.#rows += totals.rows;
+    this.#totalsByTable[table] = totals;
+    this.#rowCount += totals.rows;
   }
 
-  writeEnd(): { line: string; end: ExportTotals } {
-    const end: ExportTotals = { rows: this.#rows, tables: this.#tables, sha256: this.#sha256.copy().digest('hex') };
+  serializeEnd(): { line: string; end: ExportTotals } {
+    const end: ExportTotals = {
+      rows: this.#rowCount,
+      tables: this.#totalsByTable,
+      sha256: this.#sha256.copy().digest('hex'),
+    };
     return { line: this.#appendLines(`{"end":${JSON.stringify(end)}`), end };
   }
 
@@ -156,12 +160,12 @@ export function convertFormat1Header(header: ExportHeader): ExportHeader {
 export function convertFormat1Row(table: ExportedTable, json: string): string {
   const currentNames = currentColumnNames[table];
   if (currentNames === undefined) return json;
-  const row = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames[name] ?? name, value]);
-  return JSON.stringify(Object.fromEntries(row));
+  const rowEntries = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames[name] ?? name, value]);
+  return JSON.stringify(Object.fromEntries(rowEntries));
 }
 
 /** Returns totals under the table names of format 1, as the last line of such a file has them. */
-export function toFormat1Names(totalsByTable: TotalsByTable): Readonly<Record<string, unknown>> {
+export function toFormat1TableNames(totalsByTable: TotalsByTable): Readonly<Record<string, unknown>> {
   const oldNames = new Map(Object.entries(currentTableNames).map(([oldName, name]) => [String(name), oldName]));
   return Object.fromEntries(
     Object.entries(totalsByTable).map(([name, totals]) => [oldNames.get(name) ?? name, totals]),

@@ -11,15 +11,15 @@ import {
   finishTransfer,
   type IncompleteTransfer,
   recordImportedLines,
-  requireNoService,
+  requireNoRunningService,
 } from './incomplete-transfers.ts';
 import type { TransferProgress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
-import { compareWithExport, parseRow, type ValidatedFile, validateFile } from './validate-file.ts';
+import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
 
 /** Number of rows per transaction. */
-const ROWS_PER_COMMIT = 5_000;
+const IMPORT_ROWS_PER_COMMIT = 5_000;
 
 export type ImportPorts = {
   readonly store: Store;
@@ -27,24 +27,26 @@ export type ImportPorts = {
   readonly clock: Clock;
   readonly progress: TransferProgress;
   /** Whether to continue an interrupted import of this file. */
-  readonly resume: boolean;
+  readonly mayResume: boolean;
   readonly rowsPerCommit?: number;
 };
 
 /**
- * Imports an export and keeps its ids. The whole file is validated first, and the database is compared with it
+ * Imports an export and keeps its ids. The whole file is validated first, and the database is compared with the file
  * afterwards. No service can start on the database from the first imported row to the end of that comparison. An
- * interrupted import continues after its last commit. Throws `TransferError`.
+ * interrupted import is continued after its last commit. Throws `TransferError`.
  */
 export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   const { store, path, progress } = ports;
-  await requireNoService(store);
+  await requireNoRunningService(store);
   const file = await validateFile(path, progress);
   const incompleteTransfer = await findIncompleteTransfer(store.read);
   if (incompleteTransfer === undefined) await startImport(ports, file);
   else requireResumable(ports, file, incompleteTransfer);
   await insertRows(ports, file, incompleteTransfer?.line ?? 0);
-  await store.snapshot((queries) => compareWithExport(queries, file.scope, file.end, progress)).catch(throwWithAdvice);
+  await store
+    .snapshot((queries) => requireMatchingExport(queries, file.scope, file.totals, progress))
+    .catch(throwWithAdvice);
   await store.write(async (tx) => {
     for (const sequence of await store.sequences.readAll(tx.queries)) {
       const issued = file.header.issued[sequence.table] ?? 0;
@@ -59,58 +61,62 @@ async function startImport({ store, clock }: ImportPorts, file: ValidatedFile): 
   await requireNoConflicts(store.read, file);
   await beginTransfer(store, {
     work: 'import',
-    checksum: file.end.sha256,
+    checksum: file.totals.sha256,
     account_id: file.scope ?? 0,
     begun_at: clock.now(),
   });
 }
 
 function requireResumable(
-  { resume: mayResume }: ImportPorts,
+  { mayResume }: ImportPorts,
   file: ValidatedFile,
   incompleteTransfer: IncompleteTransfer,
 ): void {
   if (incompleteTransfer.work !== 'import' || !mayResume)
     throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
-  if (incompleteTransfer.checksum !== file.end.sha256)
+  if (incompleteTransfer.checksum !== file.totals.sha256)
     throw new TransferError(`The incomplete import is of another file than ${file.path}.`);
 }
 
-/** @param importedLines number of lines that are already imported */
-async function insertRows(ports: ImportPorts, { path, end }: ValidatedFile, importedLines: number): Promise<void> {
-  const { store, progress, rowsPerCommit = ROWS_PER_COMMIT } = ports;
+/** @param importedLineCount number of lines that are already imported */
+async function insertRows(
+  ports: ImportPorts,
+  { path, totals }: ValidatedFile,
+  importedLineCount: number,
+): Promise<void> {
+  const { store, progress, rowsPerCommit = IMPORT_ROWS_PER_COMMIT } = ports;
   const inserter = new BulkInserter();
-  let lastImportedLine = importedLines;
-  async function insert(table: ExportedTable, rows: readonly FileRow[]): Promise<void> {
-    const batchEndLine = rows.at(-1)?.line ?? lastImportedLine;
-    const parsedRows = rows.map(parseRow);
+  let lastImportedLine = importedLineCount;
+  async function insertBatch(table: ExportedTable, rows: readonly FileRow[]): Promise<void> {
+    const batchEndLine = rows.at(-1)?.lineNumber ?? lastImportedLine;
+    const parsedRows = rows.map(parseValidatedRow);
     await store.write(async (tx) => {
       await inserter.insert(tx.queries, table, parsedRows);
-      await recordImportedLines(tx, end.sha256, lastImportedLine, batchEndLine);
+      await recordImportedLines(tx, totals.sha256, lastImportedLine, batchEndLine);
     });
     lastImportedLine = batchEndLine;
     progress.advance(rows.length);
   }
-  progress.begin('import', end.rows);
-  const contents = await readExport(path, {
+  progress.begin('import', totals.rows);
+  const exportSummary = await readExport(path, {
     async onRows(table, rows) {
-      const remainingRows = rows.filter((row) => row.line > importedLines);
+      const remainingRows = rows.filter((row) => row.lineNumber > importedLineCount);
       progress.advance(rows.length - remainingRows.length);
       for (let offset = 0; offset < remainingRows.length; offset += rowsPerCommit) {
         const batch = remainingRows.slice(offset, offset + rowsPerCommit);
-        await insert(table, batch).catch(throwWithLines(batch, table));
+        await insertBatch(table, batch).catch(throwWithLines(batch, table));
       }
     },
   });
-  if (contents.end.sha256 !== end.sha256) throw new TransferError(`${path} has changed while it was read.`);
+  if (exportSummary.totals.sha256 !== totals.sha256) throw new TransferError(`${path} has changed while it was read.`);
   progress.end();
 }
 
-/** Adds line numbers to an error of the database, such as a duplicate row. */
+/** Creates an error handler that adds line numbers to an error of the database, such as a duplicate row. */
 function throwWithLines(rows: readonly FileRow[], table: ExportedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
-    const [firstLine, lastLine] = [rows[0]?.line, rows.at(-1)?.line];
+    const [firstLine, lastLine] = [rows[0]?.lineNumber, rows.at(-1)?.lineNumber];
     throw new TransferError(
       `Lines ${firstLine} to ${lastLine}: the database rejects these ${table}: ${error.message}.`,
     );
@@ -128,7 +134,7 @@ function throwWithAdvice(error: unknown): never {
 /** Number of rows per statement. It is far below the parameter limits of both databases. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Inserts rows in bulk. Each statement is compiled once. */
+/** Inserts rows in bulk. The statement for each table and number of rows is compiled once. */
 export class BulkInserter {
   readonly #compiledStatements = new Map<string, CompiledQuery>();
 
@@ -142,15 +148,15 @@ export class BulkInserter {
   }
 
   #compileStatement(queries: Queries, table: ExportedTable, count: number): CompiledQuery {
-    const key = `${table} ${count}`;
-    const cachedStatement = this.#compiledStatements.get(key);
+    const statementKey = `${table} ${count}`;
+    const cachedStatement = this.#compiledStatements.get(statementKey);
     if (cachedStatement !== undefined) return cachedStatement;
     const columns = exportedColumnsOf(table);
-    const row = sql`(${sql.join(columns.map(() => 0))})`;
+    const placeholderRow = sql`(${sql.join(columns.map(() => 0))})`;
     const statement = sql`
       insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
-      values ${sql.join(Array.from({ length: count }, () => row))}`.compile(queries);
-    this.#compiledStatements.set(key, statement);
+      values ${sql.join(Array.from({ length: count }, () => placeholderRow))}`.compile(queries);
+    this.#compiledStatements.set(statementKey, statement);
     return statement;
   }
 }

@@ -33,11 +33,11 @@ export async function beginTransfer(
       .values({ ...transfer, transfer_id: TRANSFER_ID, line: 0 })
       .onConflict((conflict) => conflict.column('transfer_id').doNothing())
       .executeTakeFirstOrThrow();
-    if (insertResult.numInsertedOrUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
+    if (insertResult.numInsertedOrUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING_MESSAGE);
   });
-  // Check again after the mark is committed. If a service starts at the same time, either it sees the mark, or this
-  // check sees the service.
-  await requireNoService(store).catch(async (error: unknown) => {
+  // Check again after the mark is committed. If a service starts at the same time, either the service finds the mark,
+  // or this check finds the service.
+  await requireNoRunningService(store).catch(async (error: unknown) => {
     await store.write(finishTransfer);
     throw error;
   });
@@ -54,7 +54,7 @@ export async function markRemovalStarted(store: Store): Promise<void> {
   });
 }
 
-export function hasNotStarted({ work, line }: IncompleteTransfer): boolean {
+export function isUnstartedRemoval({ work, line }: IncompleteTransfer): boolean {
   return work === 'removal' && line === 0;
 }
 
@@ -73,10 +73,10 @@ export async function recordImportedLines(
     .where('checksum', '=', checksum)
     .where('line', '=', fromLine)
     .executeTakeFirstOrThrow();
-  if (numUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING);
+  if (numUpdatedRows !== 1n) throw new TransferError(IMPORT_RUNNING_MESSAGE);
 }
 
-const IMPORT_RUNNING = 'Another import is running on this database.';
+const IMPORT_RUNNING_MESSAGE = 'Another import is running on this database.';
 
 /** Removes the mark of an incomplete transfer, so that services can start again. */
 export async function finishTransfer({ queries }: Pick<Tx, 'queries'>): Promise<void> {
@@ -84,22 +84,22 @@ export async function finishTransfer({ queries }: Pick<Tx, 'queries'>): Promise<
 }
 
 /** Time between two reads of the heartbeats, several heartbeat intervals of a node. */
-const HEARTBEAT_CHECK_MS = 1_000;
+const HEARTBEAT_CHECK_DELAY_MS = 1_000;
 
 /**
  * Throws if a node is running on the database: its connection is open, or its heartbeat changes. Rows of killed nodes
  * are ignored. On SQLite, the file lock has already excluded other services.
  */
-export async function requireNoService({ clusterSession, read }: Store): Promise<void> {
+export async function requireNoRunningService({ clusterSession, read }: Store): Promise<void> {
   if (clusterSession === undefined) return;
   const findNodes = () => read.selectFrom('nodes').select(['node_id', 'heartbeat']).execute();
   const nodesBefore = await findNodes();
   if (nodesBefore.length === 0) return;
   const connectedNodeIds = await clusterSession.findConnectedNodes();
   if (nodesBefore.some(({ node_id }) => connectedNodeIds.has(node_id))) throw createServiceRunningError();
-  await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_MS, resolve));
-  const heartbeats = new Map(nodesBefore.map((node) => [node.node_id, node.heartbeat]));
-  if ((await findNodes()).some(({ node_id, heartbeat }) => heartbeats.get(node_id) !== heartbeat))
+  await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_DELAY_MS, resolve));
+  const heartbeatsBefore = new Map(nodesBefore.map((node) => [node.node_id, node.heartbeat]));
+  if ((await findNodes()).some(({ node_id, heartbeat }) => heartbeatsBefore.get(node_id) !== heartbeat))
     throw createServiceRunningError();
 }
 

@@ -6,7 +6,7 @@ import { type ExportedRow, type ExportedTable, exportedColumnsOf, exportRules } 
 export type TransferScope = number | null;
 
 /** Number of rows per page. */
-const PAGE_SIZE = 2_000;
+const ROWS_PER_PAGE = 2_000;
 
 const buildColumnList = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
@@ -18,9 +18,9 @@ export async function* readKeysetPages(
   queries: Queries,
   table: ExportedTable,
   scope: TransferScope,
-  rowsPerPage = PAGE_SIZE,
+  rowsPerPage = ROWS_PER_PAGE,
 ): AsyncGenerator<readonly ExportedRow[]> {
-  const keyColumns = buildColumnList(exportRules[table].key);
+  const keyColumns = buildColumnList(exportRules[table].keyColumns);
   const columns = buildColumnList(exportedColumnsOf(table));
   let lastRow: ExportedRow | undefined;
   for (;;) {
@@ -47,7 +47,7 @@ export function buildScopeCondition(table: ExportedTable, scope: TransferScope):
   if (scope === null) return sql`1 = 1`;
   // If the key does not begin with the account, `+ 0` prevents the use of an index by account, which would require a
   // sort for each page.
-  const keyStartsWithAccount = exportRules[table].key[0] === 'account_id';
+  const keyStartsWithAccount = exportRules[table].keyColumns[0] === 'account_id';
   return keyStartsWithAccount ? sql`account_id = ${scope}` : sql`account_id + 0 = ${scope}`;
 }
 
@@ -57,10 +57,10 @@ export function buildKeyRangeCondition(
   firstRow: ExportedRow,
   lastRow: ExportedRow,
 ): RawBuilder<unknown> {
-  const keyColumns = buildColumnList(exportRules[table].key);
+  const keyColumns = buildColumnList(exportRules[table].keyColumns);
   return sql`(${keyColumns}) >= (${keyValuesOf(table, firstRow)}) and (${keyColumns}) <= (${keyValuesOf(table, lastRow)})`;
 }
 
 function keyValuesOf(table: ExportedTable, row: ExportedRow): RawBuilder<unknown> {
-  return sql.join(exportRules[table].key.map((column) => row[column]));
+  return sql.join(exportRules[table].keyColumns.map((column) => row[column]));
 }

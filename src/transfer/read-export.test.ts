@@ -8,7 +8,7 @@ import { fillAccount, readAllRows } from '../../test/kit/service/full-accounts.t
 import { temporaryFolder } from '../../test/kit/service/service.ts';
 import { sqlite } from '../../test/kit/service/stores.ts';
 import { exportedTables } from './exported-tables.ts';
-import { appendChecksum, type ExportHeader, LineWriter, TableHasher } from './format.ts';
+import { appendChecksum, type ExportHeader, LineSerializer, TableHasher } from './format.ts';
 import { findIncompleteTransfer } from './incomplete-transfers.ts';
 import { validateFile } from './validate-file.ts';
 
@@ -46,8 +46,8 @@ function withNewChecksums(lines: readonly string[], change: (body: string, line:
 
 test('an unchanged file is accepted', async () => {
   copyFileSync(path, other);
-  const { header, end, scope } = await validateFile(other, silentProgress);
-  assert.deepEqual([header.domain, scope, end.rows], ['acme.test', 1, readLines(path).length - 2]);
+  const { header, totals, scope } = await validateFile(other, silentProgress);
+  assert.deepEqual([header.domain, scope, totals.rows], ['acme.test', 1, readLines(path).length - 2]);
 });
 
 test('one changed byte is found anywhere, and its line is reported', async () => {
@@ -187,17 +187,17 @@ test('nothing of a rejected file is imported', async (t) => {
 
 test('rows that the database rejects are reported with their lines, and no service can start', async (t) => {
   const [head = '', ...lines] = readLines(path);
-  const writer = new LineWriter();
-  let text = writer.writeHeader(without(head, 'crc') as ExportHeader);
+  const writer = new LineSerializer();
+  let text = writer.serializeHeader(without(head, 'crc') as ExportHeader);
   for (const table of exportedTables) {
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
     const own = rows.filter((line) => line.table === table).map(({ row }) => row);
     const tallier = new TableHasher();
     // A row of `events` is duplicated, and the end line matches the duplicate.
-    text += writer.writeRows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
+    text += writer.serializeRows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
     writer.closeTable(table, tallier);
   }
-  writeFileSync(other, text + writer.writeEnd().line);
+  writeFileSync(other, text + writer.serializeEnd().line);
   const store = await openStoreAt(t, await sqlite.database(t));
   const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
   await assert.rejects(importFromFile(store, other), {

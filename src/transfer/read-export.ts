@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { newestVersion } from '../store/migrate.ts';
+import { getNewestVersion } from '../store/migrate.ts';
 import { type ExportedTable, exportedTables, isExportedTable } from './exported-tables.ts';
 import {
+  buildRowPrefix,
   CHECKSUM_SUFFIX_LENGTH,
   convertFormat1Header,
   convertFormat1Row,
@@ -12,12 +13,11 @@ import {
   FORMAT_VERSION,
   isFormat1,
   parseChecksum,
-  rowPrefix,
   TableHasher,
   type TableTotals,
   type TotalsByTable,
   toCurrentTableName,
-  toFormat1Names,
+  toFormat1TableNames,
 } from './format.ts';
 import { TransferError } from './transfer-error.ts';
 
@@ -27,21 +27,21 @@ const LINE_FEED = 10;
 /** Maximum length of a line, far above that of any row. A file with a longer line is not an export. */
 const MAX_LINE_BYTES = 64 << 20;
 
-/** A row of a file: the number of its line, from 1, and the row as JSON. */
-export type FileRow = { readonly line: number; readonly json: string };
+/** A row of a file: the number of its line (the first line is 1), and the row as JSON. */
+export type FileRow = { readonly lineNumber: number; readonly json: string };
 
 export type ExportVisitor = {
   onHeader?(header: ExportHeader): void;
-  /** Rows of one table, in the order of the file. */
+  /** Called with rows of one table, in the order of the file. */
   onRows(table: ExportedTable, rows: readonly FileRow[]): Promise<void> | void;
 };
 
 /** Header and totals of a complete export. */
-export type ExportSummary = { readonly header: ExportHeader; readonly end: ExportTotals };
+export type ExportSummary = { readonly header: ExportHeader; readonly totals: ExportTotals };
 
 /**
  * Reads an export and checks that it is undamaged: the checksum of every line, and the counts and checksums in its last
- * line. Throws `TransferError` with the number of the wrong line.
+ * line. Throws `TransferError` with the number of the damaged line.
  */
 export async function readExport(path: string, visitor: ExportVisitor): Promise<ExportSummary> {
   const file = await open(path).catch((error: unknown) => {
@@ -49,7 +49,7 @@ export async function readExport(path: string, visitor: ExportVisitor): Promise<
   });
   try {
     const reader = new ExportReader(path, visitor);
-    await feedChunks(file, path, reader);
+    await readChunks(file, path, reader);
     return reader.toSummary();
   } finally {
     await file.close();
@@ -71,7 +71,7 @@ export async function readDeclaredRowCount(path: string): Promise<number> {
 }
 
 /** Reads a file in chunks and passes its complete lines to the reader. */
-async function feedChunks(file: FileHandle, path: string, reader: ExportReader): Promise<void> {
+async function readChunks(file: FileHandle, path: string, reader: ExportReader): Promise<void> {
   let incompleteLine = Buffer.alloc(0);
   for (;;) {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
@@ -103,8 +103,8 @@ class ExportReader {
   #rowCount = 0;
   /** Index of the current table in `exportedTables`. */
   #tableIndex = 0;
-  #rowPrefix = rowPrefix('accounts');
-  #pendingRows: FileRow[] = [];
+  #currentRowPrefix = buildRowPrefix('accounts');
+  #unflushedRows: FileRow[] = [];
   /** Number of lines read. */
   lineCount = 0;
 
@@ -115,21 +115,21 @@ class ExportReader {
 
   /** @param bytes complete lines of the file */
   async readLines(bytes: Buffer): Promise<void> {
-    let begin = 0;
-    while (begin < bytes.length) {
-      const lineEnd = bytes.indexOf(LINE_FEED, begin);
+    let lineStart = 0;
+    while (lineStart < bytes.length) {
+      const lineEnd = bytes.indexOf(LINE_FEED, lineStart);
       this.lineCount += 1;
       if (this.#totals !== undefined) throw new TransferError(`Line ${this.lineCount} is after the end of the export.`);
-      const body = this.#verifyChecksum(bytes.subarray(begin, lineEnd));
+      const body = this.#verifyChecksum(bytes.subarray(lineStart, lineEnd));
       if (this.#header === undefined) this.#header = this.#readHeader(body);
       else if (body.startsWith('{"end":')) {
-        this.#sha256.update(bytes.subarray(0, begin));
-        await this.#readEnd(body);
+        this.#sha256.update(bytes.subarray(0, lineStart));
+        await this.#readTotalsLine(body);
       } else {
-        if (!body.startsWith(this.#rowPrefix)) await this.#enterTable(body);
-        this.#pendingRows.push({ line: this.lineCount, json: body.slice(this.#rowPrefix.length) });
+        if (!body.startsWith(this.#currentRowPrefix)) await this.#beginTable(body);
+        this.#unflushedRows.push({ lineNumber: this.lineCount, json: body.slice(this.#currentRowPrefix.length) });
       }
-      begin = lineEnd + 1;
+      lineStart = lineEnd + 1;
     }
     if (this.#totals === undefined) this.#sha256.update(bytes);
     await this.#flush();
@@ -141,7 +141,7 @@ class ExportReader {
       throw new TransferError(
         `Line ${this.lineCount + 1}, the end of the export, is missing: the export is incomplete.`,
       );
-    return { header: this.#header, end: this.#totals };
+    return { header: this.#header, totals: this.#totals };
   }
 
   /** Verifies the checksum of a line. Returns the line without its checksum. */
@@ -162,22 +162,22 @@ class ExportReader {
   #readHeader(body: string): ExportHeader {
     const header = tryParseJson(`${body}}`);
     if (!isHeader(header)) throw new TransferError(`${this.#path} is not an export of Carillon.`);
-    const knownSchema = newestVersion();
-    if (header.carillon > FORMAT_VERSION || header.schema > knownSchema)
+    const supportedSchema = getNewestVersion();
+    if (header.carillon > FORMAT_VERSION || header.schema > supportedSchema)
       throw new TransferError(
-        `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${knownSchema}. Update Carillon.`,
+        `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${supportedSchema}. Update Carillon.`,
       );
     this.#isFormat1 = isFormat1(header);
-    if (!this.#isFormat1 && (header.carillon < FORMAT_VERSION || header.schema < knownSchema))
+    if (!this.#isFormat1 && (header.carillon < FORMAT_VERSION || header.schema < supportedSchema))
       throw new TransferError(
-        `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one only imports schema ${knownSchema}. Import it with ${header.version} and then upgrade, or export it again.`,
+        `The file is from an older Carillon (${header.version}, schema ${header.schema}); this one only imports schema ${supportedSchema}. Import it with ${header.version} and then upgrade, or export it again.`,
       );
     const currentHeader = this.#isFormat1 ? convertFormat1Header(header) : header;
     this.#visitor.onHeader?.(currentHeader);
     return currentHeader;
   }
 
-  async #enterTable(body: string): Promise<void> {
+  async #beginTable(body: string): Promise<void> {
     await this.#flush();
     const [prefix, name = ''] = /^\{"table":"(\w+)","row":/.exec(body) ?? [];
     const table = this.#isFormat1 ? toCurrentTableName(name) : name;
@@ -189,12 +189,12 @@ class ExportReader {
       throw new TransferError(
         `Line ${this.lineCount}: ${table} must come before ${exportedTables[this.#tableIndex]} in an export.`,
       );
-    this.#closeTables(index);
-    this.#rowPrefix = prefix;
+    this.#storeTableTotals(index);
+    this.#currentRowPrefix = prefix;
   }
 
-  /** Stores the totals of the tables before `index`. */
-  #closeTables(index: number): void {
+  /** Stores the totals of the tables from the current one up to, but not including, the table at `index`. */
+  #storeTableTotals(index: number): void {
     for (const table of exportedTables.slice(this.#tableIndex, index)) {
       this.#totalsByTable[table] = this.#tableHasher.totals;
       this.#tableHasher = new TableHasher();
@@ -205,38 +205,38 @@ class ExportReader {
   }
 
   async #flush(): Promise<void> {
-    const rows = this.#pendingRows;
+    const rows = this.#unflushedRows;
     const table = exportedTables[this.#tableIndex];
     if (rows.length === 0 || table === undefined) return;
-    this.#pendingRows = [];
+    this.#unflushedRows = [];
     this.#rowCount += rows.length;
-    this.#tableHasher.add(rows.map(({ json }) => json));
+    this.#tableHasher.addRows(rows.map(({ json }) => json));
     if (!this.#isFormat1) return this.#visitor.onRows(table, rows);
     const convertedRows = rows.map((row) => ({ ...row, json: convertFormat1Row(table, row.json) }));
-    this.#convertedHasher.add(convertedRows.map(({ json }) => json));
+    this.#convertedHasher.addRows(convertedRows.map(({ json }) => json));
     await this.#visitor.onRows(table, convertedRows);
   }
 
-  async #readEnd(body: string): Promise<void> {
+  async #readTotalsLine(body: string): Promise<void> {
     await this.#flush();
-    this.#closeTables(exportedTables.length);
+    this.#storeTableTotals(exportedTables.length);
     const computedTotals: ExportTotals = {
       rows: this.#rowCount,
       tables: this.#totalsByTable,
       sha256: this.#sha256.digest('hex'),
     };
-    const parsedEnd = tryParseJson(`${body}}`);
-    const expectedEnd = this.#isFormat1
-      ? { ...computedTotals, tables: toFormat1Names(computedTotals.tables) }
+    const parsedTotalsLine = tryParseJson(`${body}}`);
+    const expectedTotals = this.#isFormat1
+      ? { ...computedTotals, tables: toFormat1TableNames(computedTotals.tables) }
       : computedTotals;
-    if (JSON.stringify(parsedEnd) !== JSON.stringify({ end: expectedEnd }))
-      throw new TransferError(...this.#findEndDifferences(parsedEnd, computedTotals.tables));
+    if (JSON.stringify(parsedTotalsLine) !== JSON.stringify({ end: expectedTotals }))
+      throw new TransferError(...this.#findEndDifferences(parsedTotalsLine, computedTotals.tables));
     this.#totals = this.#isFormat1 ? { ...computedTotals, tables: this.#convertedTotals } : computedTotals;
   }
 
-  /** Describes how the last line differs from the lines before it. */
-  #findEndDifferences(parsedEnd: unknown, actualTotals: TotalsByTable): string[] {
-    const { rows, tables: declaredTotals } = parseTotals(parsedEnd);
+  /** Describes how the totals in the last line differ from the lines before it. */
+  #findEndDifferences(parsedTotalsLine: unknown, actualTotals: TotalsByTable): string[] {
+    const { rows, tables: declaredTotals } = parseTotals(parsedTotalsLine);
     const differences = exportedTables.flatMap((table) => {
       const [actualRows, declaredRows] = [actualTotals[table]?.rows, declaredTotals[table]?.rows];
       if (actualRows === declaredRows) return [];

@@ -7,9 +7,9 @@ import {
   explainIncompleteTransfer,
   findIncompleteTransfer,
   finishTransfer,
-  hasNotStarted,
+  isUnstartedRemoval,
   markRemovalStarted,
-  requireNoService,
+  requireNoRunningService,
 } from './incomplete-transfers.ts';
 import {
   buildKeyRangeCondition,
@@ -20,18 +20,18 @@ import {
 } from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
-import { compareWithExport, type ValidatedFile, validateFile } from './validate-file.ts';
+import { requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
 
-const ROWS_PER_COMMIT = 2_000;
+const REMOVAL_ROWS_PER_COMMIT = 2_000;
 
 type RemovalPorts = { readonly store: Store; readonly clock: Clock; readonly progress: TransferProgress };
 
 /** Undoes an interrupted import, or completes an interrupted removal. Returns the number of removed rows. */
 export async function undoImport({ store, progress }: RemovalPorts): Promise<number> {
-  await requireNoService(store);
+  await requireNoRunningService(store);
   const incompleteTransfer = await findIncompleteTransfer(store.read);
   if (incompleteTransfer === undefined) throw new TransferError('There is no incomplete import.');
-  if (hasNotStarted(incompleteTransfer)) {
+  if (isUnstartedRemoval(incompleteTransfer)) {
     await store.write(finishTransfer);
     return 0;
   }
@@ -47,31 +47,31 @@ export async function removeExportedAccount(
   path: string,
   domain: string,
 ): Promise<number> {
-  await requireNoService(store);
+  await requireNoRunningService(store);
   const file = await validateFile(path, progress);
-  const { header, end, scope } = file;
+  const { header, totals, scope } = file;
   if (scope === null || header.domain !== domain.toLowerCase())
     throw new TransferError(`${path} is not an export of ${domain} only.`);
   const incompleteTransfer = await findIncompleteTransfer(store.read);
   if (
     incompleteTransfer !== undefined &&
-    (incompleteTransfer.work !== 'removal' || incompleteTransfer.checksum !== end.sha256)
+    (incompleteTransfer.work !== 'removal' || incompleteTransfer.checksum !== totals.sha256)
   )
     throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
   if (incompleteTransfer === undefined)
-    await beginTransfer(store, { work: 'removal', checksum: end.sha256, account_id: scope, begun_at: clock.now() });
-  if (incompleteTransfer === undefined || hasNotStarted(incompleteTransfer))
-    await requireUnchanged({ store, progress }, file);
+    await beginTransfer(store, { work: 'removal', checksum: totals.sha256, account_id: scope, begun_at: clock.now() });
+  if (incompleteTransfer === undefined || isUnstartedRemoval(incompleteTransfer))
+    await requireMatchingDatabase({ store, progress }, file);
   return removeRows(store, scope, progress);
 }
 
 /** Compares the database with the export. If they differ, removes the mark of the transfer and throws. */
-async function requireUnchanged(
+async function requireMatchingDatabase(
   { store, progress }: Omit<RemovalPorts, 'clock'>,
-  { scope, end }: ValidatedFile,
+  { scope, totals }: ValidatedFile,
 ): Promise<void> {
   try {
-    await store.snapshot((queries) => compareWithExport(queries, scope, end, progress));
+    await store.snapshot((queries) => requireMatchingExport(queries, scope, totals, progress));
   } catch (error) {
     await store.write(finishTransfer);
     if (!(error instanceof TransferError)) throw error;
@@ -83,8 +83,8 @@ async function requireUnchanged(
 }
 
 /**
- * Deletes the rows of tables that are not exported. They refer to exported rows, so they are deleted first. They are
- * not counted.
+ * Deletes the rows of tables that are not exported. These rows refer to exported rows, so they are deleted first. They
+ * are not counted.
  */
 async function removeNotExportedRows(store: Store, scope: TransferScope): Promise<void> {
   await store.write(async ({ queries }) => {
@@ -101,12 +101,12 @@ async function removeNotExportedRows(store: Store, scope: TransferScope): Promis
  */
 async function removeRows(store: Store, scope: TransferScope, progress: TransferProgress): Promise<number> {
   await markRemovalStarted(store);
-  let totalRows = 0;
-  for (const table of exportedTables) totalRows += await countRows(store.read, table, scope);
-  progress.begin('removing', totalRows);
+  let totalRowCount = 0;
+  for (const table of exportedTables) totalRowCount += await countRows(store.read, table, scope);
+  progress.begin('removing', totalRowCount);
   await removeNotExportedRows(store, scope);
   for (const table of exportedTables.toReversed()) {
-    for await (const page of readKeysetPages(store.read, table, scope, ROWS_PER_COMMIT)) {
+    for await (const page of readKeysetPages(store.read, table, scope, REMOVAL_ROWS_PER_COMMIT)) {
       const [firstRow, lastRow] = [page[0], page.at(-1)];
       if (firstRow === undefined || lastRow === undefined) continue;
       await store.write(({ queries }) =>
@@ -119,5 +119,5 @@ async function removeRows(store: Store, scope: TransferScope, progress: Transfer
   }
   await store.write(finishTransfer);
   progress.end();
-  return totalRows;
+  return totalRowCount;
 }

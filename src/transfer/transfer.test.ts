@@ -63,7 +63,7 @@ for (const { test, database } of stores) {
     const again = join(temporaryFolder(t), 'again.jsonl');
     const end = await exportToFile(destination, again);
     assert.equal(JSON.parse(readLines(again)[0] ?? '').carillon, 2);
-    assert.deepEqual((await importFromFile(await openStoreAt(t, await database(t)), again)).end, end);
+    assert.deepEqual((await importFromFile(await openStoreAt(t, await database(t)), again)).totals, end);
   });
 }
 
@@ -81,7 +81,7 @@ for (const from of stores) {
       const end = await exportToFile(source, path);
 
       const destination = await openStoreAt(t, await to.database(t));
-      assert.deepEqual((await importFromFile(destination, path)).end, end);
+      assert.deepEqual((await importFromFile(destination, path)).totals, end);
       assert.deepEqual(await readAllRows(destination), rows);
       assert.equal(await findIncompleteTransfer(destination.read), undefined);
 

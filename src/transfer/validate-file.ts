@@ -28,7 +28,7 @@ export async function validateFile(path: string, progress: TransferProgress): Pr
 }
 
 /** Parses a row that was already validated. */
-export function parseRow({ json }: FileRow): ExportedRow {
+export function parseValidatedRow({ json }: FileRow): ExportedRow {
   return JSON.parse(json) as ExportedRow;
 }
 
@@ -47,17 +47,17 @@ class RowValidator {
     return this.#accountId;
   }
 
-  validateRow(table: ExportedTable, { line, json }: FileRow): void {
-    const row = parseJsonLine(line, json);
+  validateRow(table: ExportedTable, { lineNumber, json }: FileRow): void {
+    const row = parseJsonLine(lineNumber, json);
     const rowError = findRowError(table, row) ?? this.#findIdError(table, row as ExportedRow);
-    if (rowError !== undefined) throw new TransferError(`Line ${line}: ${table}${rowError}.`);
+    if (rowError !== undefined) throw new TransferError(`Line ${lineNumber}: ${table}${rowError}.`);
   }
 
   #findIdError(table: ExportedTable, row: ExportedRow): string | undefined {
-    const { idTable, key } = exportRules[table];
-    const id = row[key[0] ?? ''];
+    const { idTable, keyColumns } = exportRules[table];
+    const id = row[keyColumns[0] ?? ''];
     if (idTable !== undefined && Number(id) > (this.#header.issued[idTable] ?? 0))
-      return `.${key[0]} is higher than any id that was issued`;
+      return `.${keyColumns[0]} is higher than any id that was issued`;
     const { domain } = this.#header;
     if (domain === null) return undefined;
     if (table === 'accounts' && this.#accountId === undefined && row.domain === domain)
@@ -75,10 +75,10 @@ function parseJsonLine(line: number, json: string): unknown {
 }
 
 /**
- * Compares the row counts and checksums of the database with those of an export, table by table. Throws `TransferError`
- * with a line for each difference.
+ * Compares the row counts and checksums of the database with those of an export, table by table. If they differ, throws
+ * `TransferError` with a line for each difference.
  */
-export async function compareWithExport(
+export async function requireMatchingExport(
   queries: Queries,
   scope: TransferScope,
   { rows, tables: expectedTotals }: ExportTotals,
@@ -89,14 +89,14 @@ export async function compareWithExport(
   for (const table of exportedTables) {
     const tableHasher = new TableHasher();
     for await (const page of readKeysetPages(queries, table, scope)) {
-      tableHasher.add(page.map((row) => JSON.stringify(row)));
+      tableHasher.addRows(page.map((row) => JSON.stringify(row)));
       progress.advance(page.length);
     }
-    const actualTotals = tableHasher.totals;
+    const databaseTotals = tableHasher.totals;
     const fileTotals = expectedTotals[table];
-    if (actualTotals.rows !== fileTotals?.rows)
-      differences.push(`${table}: ${actualTotals.rows} rows in the database, ${fileTotals?.rows} in the file.`);
-    else if (actualTotals.sha256 !== fileTotals.sha256)
+    if (databaseTotals.rows !== fileTotals?.rows)
+      differences.push(`${table}: ${databaseTotals.rows} rows in the database, ${fileTotals?.rows} in the file.`);
+    else if (databaseTotals.sha256 !== fileTotals.sha256)
       differences.push(`${table}: the rows in the database are not those of the file.`);
   }
   progress.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
-import { compareEntries, fitRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
+import { compareEntries, fitEntriesIntoRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
 import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
 import { computeRepeatDays, toDayOffsets } from '../../console/src/screens/calendar/repeat.ts';
 import {
@@ -361,13 +361,13 @@ const idsOf = (entries: readonly LayoutEntry[]) => entries.map(({ id }) => id);
 
 test('entries that fit are shown without a "more" entry', () => {
   const entries = [gridEntry('a', '2027-02-01'), gridEntry('b', '2027-02-01'), gridEntry('c', '2027-02-01')];
-  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 3);
+  const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(entries, fourWeeks, 3);
   assert.deepEqual([idsOf(shownEntries), [...hiddenCountByDay]], [['a', 'b', 'c'], []]);
 });
 
 test('with one entry too many, two are hidden to make room for the "more" entry', () => {
   const entries = ['a', 'b', 'c', 'd'].map((id) => gridEntry(id, '2027-02-01'));
-  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 3);
+  const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(entries, fourWeeks, 3);
   assert.deepEqual([idsOf(shownEntries), [...hiddenCountByDay]], [['a', 'b'], [['2027-02-01', 2]]]);
 });
 
@@ -377,7 +377,7 @@ test('an entry that does not fit on one of its days is hidden on all of them, an
     gridEntry('longer', '2027-02-01', '2027-02-09'),
     ...['a', 'b', 'c'].map((id) => gridEntry(id, '2027-02-02')),
   ].sort(compareEntries);
-  const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, 2);
+  const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(entries, fourWeeks, 2);
   assert.deepEqual(idsOf(shownEntries), ['longer']);
   assert.equal(hiddenCountByDay.get('2027-02-02'), 4);
   assert.equal(hiddenCountByDay.get('2027-02-03'), 1);
@@ -409,7 +409,7 @@ test('with random entries, no day exceeds its rows, and every entry is shown or 
       return gridEntry(`${index}`, day(from), day(Math.min(28, from + next(3) * next(8))));
     }).sort(compareEntries);
     const rows = 1 + next(5);
-    const { shownEntries, hiddenCountByDay } = fitRows(entries, fourWeeks, rows);
+    const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(entries, fourWeeks, rows);
     for (let number = 1; number <= 28; number += 1) {
       const on = (some: readonly LayoutEntry[]) =>
         some.filter((one) => one.days.from <= day(number) && one.days.to >= day(number)).length;

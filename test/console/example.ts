@@ -45,8 +45,8 @@ function simulatedAttempts(clock: TestClock): SendAttempt {
     const outcome = row?.outcome(clock.now()) ?? 200;
     const ms = outcome === 'timeout' ? 15_000 : Math.round((row?.ms ?? 40) * nextSpread());
     return typeof outcome === 'number'
-      ? { kind: 'answered', status: outcome, ms }
-      : { kind: 'failed', cause: outcome, ms };
+      ? { kind: 'answered', status: outcome, durationMs: ms }
+      : { kind: 'failed', cause: outcome, durationMs: ms };
   };
 }
 

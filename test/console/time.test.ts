@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import {
-  dayOf,
+  dayOrEmpty,
   daysBetween,
   describeDueDate,
   formatDay,
   formatDayRange,
   plusDays,
   replaceDay,
-  timeOf,
+  timeOrEmpty,
   today,
 } from '../../console/src/app/calendar-dates.ts';
 import {
@@ -289,10 +289,10 @@ test('showSpan formats a range; equal ends are shown once, missing ends are omit
 });
 
 test('dayOf and timeOf split a timestamp; missing parts are empty', () => {
-  assert.equal(dayOf('2027-04-20 14:30:00'), '2027-04-20');
-  assert.equal(timeOf('2027-04-20 14:30:00'), '14:30');
-  assert.equal(dayOf(NO_DATE), '');
-  assert.equal(timeOf('2027-04-20 00:00:00'), '');
+  assert.equal(dayOrEmpty('2027-04-20 14:30:00'), '2027-04-20');
+  assert.equal(timeOrEmpty('2027-04-20 14:30:00'), '14:30');
+  assert.equal(dayOrEmpty(NO_DATE), '');
+  assert.equal(timeOrEmpty('2027-04-20 00:00:00'), '');
 });
 
 test('withDay keeps the time of day; an empty day stays empty', () => {

@@ -4,7 +4,7 @@ import { type Behaviour, outcomeOf } from '../../packages/chaos-receiver/src/beh
 import { behaviourGroups, behaviours } from '../../packages/chaos-receiver/src/behaviours.ts';
 import { schemeOf } from '../../packages/chaos-receiver/src/output.ts';
 import {
-  isFlag,
+  acceptsBooleans,
   propertiesOf,
   recordPropertiesOf,
   requiredNamesOf,
@@ -12,7 +12,7 @@ import {
 } from '../../src/api-docs/schema-shape.ts';
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentVariableOf, type Option, options } from '../../src/config/options.ts';
-import { kinds, type OccurrenceKind, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
+import { kindDefinitions, type OccurrenceKind, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
@@ -27,7 +27,7 @@ export function optionsDocument(): string {
     inlineCode(environmentVariableOf(row.flag)),
     row.shape,
     defaultOf(row),
-    row.description + (row.secret ? ' Never shown in a log.' : ''),
+    row.description + (row.isSecret ? ' Never shown in a log.' : ''),
   ]);
   return joinParts(
     derivedNotice('src/config/options.ts'),
@@ -37,8 +37,8 @@ export function optionsDocument(): string {
   );
 }
 
-function defaultOf({ initial }: Option<unknown>): string {
-  return initial === undefined || initial === '' ? 'none' : inlineCode(initial);
+function defaultOf({ defaultText }: Option<unknown>): string {
+  return defaultText === undefined || defaultText === '' ? 'none' : inlineCode(defaultText);
 }
 
 /** Derives docs/reference/audit.md: actions of the audit log. */
@@ -72,12 +72,12 @@ export function problemsDocument(): string {
 
 /** Derives docs/reference/kinds.md: event kinds with record URL, permission and routes. */
 export function kindsDocument(routes: readonly Route[]): string {
-  const names = Object.keys(kinds) as OccurrenceKind[];
+  const names = Object.keys(kindDefinitions) as OccurrenceKind[];
   const rowsOf = (hooks: boolean) =>
     names
-      .filter((kind) => kinds[kind].hooks === hooks)
+      .filter((kind) => kindDefinitions[kind].hooks === hooks)
       .map((kind) => {
-        const { collection, permission } = resourceTypes[kinds[kind].resourceType];
+        const { collection, permission } = resourceTypes[kindDefinitions[kind].resourceType];
         return [
           inlineCode(kind),
           inlineCode(`/v2${collection}/{id}`),
@@ -191,7 +191,7 @@ const parentResources: Partial<Record<IntegrationResource, IntegrationResource>>
  */
 export function serviceTableDocument(routes: readonly Route[]): string {
   const table = {
-    kinds: Object.entries(kinds).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
+    kinds: Object.entries(kindDefinitions).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
     resourceTypes: integrationResources.map((resourceType) => resourceDefinition(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;
@@ -239,7 +239,7 @@ function inputFormOf(schema: JsonSchema): { readonly form: string; readonly word
     const texts = words.filter((word) => typeof word === 'string' && word !== '');
     return texts.join() === '0,1' ? { form: 'flag' } : { form: 'word', words: texts };
   }
-  if (isFlag(schema)) return { form: 'flag' };
+  if (acceptsBooleans(schema)) return { form: 'flag' };
   if (type === 'array') return { form: 'ids' };
   if (pattern === '^\\d{8}$') return { form: 'day' };
   if (String(format).startsWith('calendar-time')) return { form: 'date' };

@@ -9,7 +9,7 @@ import {
 } from '../../src/api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
-import { problemsOf } from '../../src/http/routes/openapi.ts';
+import { problemCodesOf } from '../../src/http/routes/openapi.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
@@ -19,7 +19,7 @@ import { derivedNotice, inlineCode, joinParts, markdownTable } from './markdown.
 
 /** Returns all route definitions. Their dependencies are stubs, so they only serve for documentation. */
 export function documentedRoutes(): readonly Route[] {
-  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allowRules: [], isLoopbackAllowed: false });
   return createApiRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
@@ -45,7 +45,7 @@ export function routesDocument(routes: readonly Route[]): string {
 }
 
 function routePart(row: Route, common: readonly ProblemCode[]): string {
-  const own = problemsOf(row).filter((problem) => !common.includes(problem));
+  const own = problemCodesOf(row).filter((problem) => !common.includes(problem));
   const facts = [
     row.description,
     `- Permission: ${permissionOf(row)}`,
@@ -73,7 +73,7 @@ const permissionOf = (row: Route): string => (row.permission === undefined ? 'an
 
 function commonProblems(routes: readonly Route[]): ProblemCode[] {
   const all = Object.keys(problems) as ProblemCode[];
-  return all.filter((problem) => routes.every((row) => problemsOf(row).includes(problem)));
+  return all.filter((problem) => routes.every((row) => problemCodesOf(row).includes(problem)));
 }
 
 function listCodes(codes: readonly ProblemCode[]): string {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
-  isFlag,
+  acceptsBooleans,
   propertiesOf,
   recordPropertiesOf,
   requiredNamesOf,
@@ -194,10 +194,10 @@ const TYPES_BY_FORMAT: Readonly<Record<string, string>> = {
 function inputType(schema: JsonSchema): string {
   const { enum: words, format = '', type } = schema;
   if (Array.isArray(words)) {
-    if (!isFlag(schema)) return words.includes(null) ? 'RecurrencePeriodInput' : unionType(words);
+    if (!acceptsBooleans(schema)) return words.includes(null) ? 'RecurrencePeriodInput' : unionType(words);
     return words.includes(2) ? 'ActiveStatusInput' : 'FlagInput';
   }
-  if (isFlag(schema)) return 'FlagInput | NumberInput';
+  if (acceptsBooleans(schema)) return 'FlagInput | NumberInput';
   if (type === 'array') return isOfTeams(schema) ? 'readonly AssignedTeamInput[]' : 'readonly AssignedUserInput[]';
   return TYPES_BY_FORMAT[String(format)] ?? (Array.isArray(type) ? 'NumberInput' : 'string');
 }

@@ -176,12 +176,15 @@ test('the n8n workflow is complete and published, and only its URL is an allowed
   assert.ok('value' in parsed);
   const guard = createSsrfGuard({
     resolve: async () => ({ addresses: ['172.18.0.5'] }),
-    allow: parsed.value,
-    loopbackAllowed: false,
+    allowRules: parsed.value,
+    isLoopbackAllowed: false,
   });
-  assert.deepEqual(await guard.check(target), { allowed: true, addresses: [{ address: '172.18.0.5', family: 4 }] });
+  assert.deepEqual(await guard.checkTarget(target), {
+    allowed: true,
+    addresses: [{ address: '172.18.0.5', family: 4 }],
+  });
   for (const other of ['http://n8n:5679/', 'http://carillon:5678/', 'http://172.18.0.5:5678/']) {
-    const verdict = await guard.check(new URL(other));
+    const verdict = await guard.checkTarget(new URL(other));
     assert.equal('allowed' in verdict && verdict.allowed, false, other);
   }
 });

@@ -6,15 +6,15 @@ import { test } from 'node:test';
 import type { InvitedUser, SignInInput } from '../../packages/sdk/src/console.ts';
 import * as sdk from '../../packages/sdk/src/index.ts';
 import type { SignedInUser } from '../../packages/sdk/src/people.ts';
-import { MAX_SCANNED_PER_PAGE, PAGE_SIZE } from '../../packages/sdk/src/receiver/feed-pages.ts';
+import { FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
 import type { publicInvitationFields } from '../../src/resources/invitations/invitations.ts';
-import { MAX_SCANNED_PER_CALL } from '../../src/resources/notifications/notifications.ts';
-import type { signedInFields, signInFields } from '../../src/resources/sessions/sessions.ts';
+import { MAX_SCANNED_OCCURRENCES } from '../../src/resources/notifications/notifications.ts';
+import type { signInInputFields, signInResponseFields } from '../../src/resources/sessions/sessions.ts';
 import { apiRoutes, consoleOnlyRoutes } from '../kit/api/routes.ts';
 import {
   OPTIONS,
@@ -48,7 +48,7 @@ test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {
-  assert.deepEqual([PAGE_SIZE, MAX_SCANNED_PER_PAGE], [MAX_RECORDS, MAX_SCANNED_PER_CALL]);
+  assert.deepEqual([FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE], [MAX_RECORDS, MAX_SCANNED_OCCURRENCES]);
 });
 
 test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
@@ -243,8 +243,8 @@ type SameType<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never
 /** Type equality of the fields of the public routes, which have no route definitions. */
 const fieldEquality: {
   invited: SameType<keyof InvitedUser, keyof typeof publicInvitationFields>;
-  signIn: SameType<keyof SignInInput, keyof typeof signInFields>;
-  signedIn: SameType<keyof SignedInUser, keyof typeof signedInFields>;
+  signIn: SameType<keyof SignInInput, keyof typeof signInInputFields>;
+  signedIn: SameType<keyof SignedInUser, keyof typeof signInResponseFields>;
 } = { invited: true, signIn: true, signedIn: true };
 
 test('the types of the console client match the route fields, and the client is not part of the published SDK', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { convertIcsCalendar } from 'ts-ics';
-import { toSpan, toStoredDates } from '../../src/ical/days.ts';
+import { toEventSpan, toStoredDates } from '../../src/ical/days.ts';
 import { CalendarError } from '../../src/ical/line-reader.ts';
 import { type ParsedCalendar, parseCalendar } from '../../src/ical/parse.ts';
 import { skipReasons } from '../../src/ical/skipped.ts';
@@ -94,7 +94,7 @@ test('X9 events that are written and read again are equal: names, days and times
 });
 
 test('X9 the dates of an event survive the conversion to iCalendar and back', () => {
-  fc.assert(fc.property(eventDates, (one) => assert.deepEqual(toStoredDates(toSpan(one)), one)));
+  fc.assert(fc.property(eventDates, (one) => assert.deepEqual(toStoredDates(toEventSpan(one)), one)));
 });
 
 /** Optional content lines of a valid event. */
@@ -169,7 +169,7 @@ function readOrReject(lines: readonly string[]): ParsedCalendar | CalendarError 
     assert.match(error.message, /^(?:must be|begins|ends|is within|is beyond|takes too long) /);
     return error;
   }
-  for (const { reason, what, examples } of found.dropped) {
+  for (const { reason, what, examples } of found.skippedItems) {
     assert.ok(reason in skipReasons);
     for (const example of examples) {
       assert.match(example, /^line [1-9]\d*: /);

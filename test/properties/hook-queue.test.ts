@@ -77,7 +77,7 @@ class QueueModel {
         return this.#finishRead();
       case 'begin': {
         const row = this.queue.takeNextPending(0);
-        if (row !== undefined) this.#inFlight.push(this.queue.begin(row, 0));
+        if (row !== undefined) this.#inFlight.push(this.queue.beginAttempt(row, 0));
         return row !== undefined;
       }
       case 'answer':
@@ -90,7 +90,7 @@ class QueueModel {
       }
       case 'have written': {
         const rows = this.#written.splice(0);
-        for (const row of rows) this.queue.onCompleted(row.deliveryId);
+        for (const row of rows) this.queue.onResultCommitted(row.deliveryId);
         return rows.length > 0;
       }
     }
@@ -101,16 +101,18 @@ class QueueModel {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
     if (rows === undefined) this.queue.hasUnreadPending = true;
-    else this.queue.push(rows, 0);
+    else this.queue.pushDeliveries(rows, 0);
     return true;
   }
 
   #beginRead(): boolean {
     const { queue } = this;
-    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnreadPending || !queue.canDispatch(0)) return false;
+    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnreadPending || !queue.canStartPending(0)) return false;
     queue.isPrefetching = true;
     queue.hasUnreadPending = false;
-    this.#reading = this.#pending.filter((row) => Number(row.position) > queue.readPosition).slice(0, READ_CONCURRENCY);
+    this.#reading = this.#pending
+      .filter((row) => Number(row.position) > queue.feedReadPosition)
+      .slice(0, READ_CONCURRENCY);
     return true;
   }
 
@@ -125,9 +127,16 @@ class QueueModel {
   #completeAttempt(which: number): boolean {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
-    this.delivered.push(flight.row.position);
-    this.queue.finish({ flight, decision: { is: 'delivered' }, outcome: '200', reason: '', ms: 1, now: 0 });
-    this.#unwritten.push(flight.row);
+    this.delivered.push(flight.pendingDelivery.position);
+    this.queue.finishAttempt({
+      flight,
+      decision: { is: 'delivered' },
+      outcome: '200',
+      reason: '',
+      durationMs: 1,
+      outcomeAt: 0,
+    });
+    this.#unwritten.push(flight.pendingDelivery);
     return true;
   }
 }

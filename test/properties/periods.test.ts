@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isDueBeforeStart } from '../../src/http/fields/dates.ts';
-import { addPeriod, type RecordDates, type RecurrencePeriod } from '../../src/resources/core/recurring-tasks.ts';
+import {
+  moveDatesByPeriod,
+  type RecordDates,
+  type RecurrencePeriod,
+} from '../../src/resources/core/recurring-tasks.ts';
 
 const periodDurations: Readonly<Record<RecurrencePeriod, Temporal.DurationLike>> = {
   ...{ D: { days: 1 }, W: { weeks: 1 }, M: { months: 1 }, Q: { months: 3 }, S: { months: 6 }, Y: { years: 1 } },
@@ -49,24 +53,24 @@ test('C41 the next dates are one period later, clamped to the month, at the same
   fc.assert(
     fc.property(fc.constantFrom(...periodLetters), time, (period, date) => {
       const expected = expectedDate(period, date) ?? date;
-      assert.deepEqual(addPeriod(period, { start_date: date, due_date: null }), {
+      assert.deepEqual(moveDatesByPeriod(period, { start_date: date, due_date: null }), {
         start_date: expected,
         due_date: null,
       });
-      assert.deepEqual(addPeriod(period, { start_date: null, due_date: date }), {
+      assert.deepEqual(moveDatesByPeriod(period, { start_date: null, due_date: date }), {
         start_date: null,
         due_date: expected,
       });
     }),
     { numRuns: 5_000 },
   );
-  assert.deepEqual(addPeriod('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
+  assert.deepEqual(moveDatesByPeriod('M', { start_date: null, due_date: null }), { start_date: null, due_date: null });
 });
 
 test('C26 C41 the next dates are in order after clamping, and both stay unchanged at the end of the calendar', () => {
   fc.assert(
     fc.property(fc.constantFrom(...periodLetters), orderedDates, (period, dates) => {
-      const moved = addPeriod(period, dates);
+      const moved = moveDatesByPeriod(period, dates);
       assert.equal(isDueBeforeStart(moved.start_date, moved.due_date), false);
       const expected = [dates.start_date, dates.due_date].map((date) =>
         date === null ? null : expectedDate(period, date),
@@ -93,8 +97,8 @@ test('C41 concrete examples', () => {
     ['W', '2028-02-25 00:00:00', '2028-03-03 00:00:00'],
   ];
   for (const [period, due_date, expected] of examples)
-    assert.equal(addPeriod(period, { start_date: null, due_date }).due_date, expected, `${period} ${due_date}`);
-  assert.deepEqual(addPeriod('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
+    assert.equal(moveDatesByPeriod(period, { start_date: null, due_date }).due_date, expected, `${period} ${due_date}`);
+  assert.deepEqual(moveDatesByPeriod('M', { start_date: '2027-01-29 15:00:00', due_date: '2027-01-31 10:00:00' }), {
     ...{ start_date: '2027-02-28 15:00:00', due_date: '2027-02-28 15:00:00' },
   });
 });

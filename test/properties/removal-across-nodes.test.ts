@@ -22,7 +22,7 @@ const CHANGES = 6;
 const HEARTBEAT_SPEED = 10;
 
 const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };
-const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, ms: 1 });
+const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, durationMs: 1 });
 
 /**
  * Generates the outcomes of the attempts to a target (after the last one, 200) and its response times in milliseconds.
@@ -35,8 +35,8 @@ const targetScript = fc.record({
       answered(204),
       answered(410),
       answered(401),
-      { kind: 'failed', cause: 'timeout', ms: 1 },
-      { kind: 'local_error', code: 'no_resolver', ms: 1 },
+      { kind: 'failed', cause: 'timeout', durationMs: 1 },
+      { kind: 'local_error', code: 'no_resolver', durationMs: 1 },
     ),
     { minLength: 4, maxLength: 16 },
   ),
@@ -88,7 +88,7 @@ function createScriptedTargets(scripts: readonly TargetScript[]): {
       started.push({ hook, at: Date.now() });
       const { outcomes, takesMs } = scripts[hook] ?? { outcomes: [], takesMs: [] };
       onDialled?.();
-      if (signal.aborted) return { kind: 'local_error', code: 'stopped', ms: 0 };
+      if (signal.aborted) return { kind: 'local_error', code: 'stopped', durationMs: 0 };
       await wait(takesMs[count % takesMs.length] ?? 0);
       return outcomes[count] ?? answered(200);
     },
@@ -112,7 +112,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
 
   /** Checks the state of each hook: it must follow from its attempts, in the order in which they were stored. */
   async function check(t: TestContext, database: string, started: readonly { hook: number; at: number }[]) {
-    const { read } = await openStoreAt(t, database, { as: 'command' });
+    const { read } = await openStoreAt(t, database, { openAs: 'command' });
     const hooks = await read.selectFrom('hooks').selectAll().orderBy('hook_id').execute();
     const attempts = await read.selectFrom('attempts').selectAll().orderBy('attempt_id').execute();
     const audit = await read.selectFrom('audit').selectAll().where('action', '=', 'hook.ended').execute();
@@ -174,7 +174,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       await Promise.all(Array.from({ length: EVENTS / CHANGES }, (_, index) => create(index).events.create(event)));
       await handOver(nodes, database, attempt);
     }
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     await eventually(
       () => pendingDeliveryIds(store),
       (pending) => pending.size === 0,
@@ -188,7 +188,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const { nodes, database, started } = await run(t, async (both) => {
       const node = both[round % 2];
       round += 1;
-      const store = await openStoreAt(t, both[0]?.database ?? '', { as: 'command' });
+      const store = await openStoreAt(t, both[0]?.database ?? '', { openAs: 'command' });
       const before = await registeredNodeIds(store);
       node?.pause();
       // The other node evicts the paused node and claims its hook queues, while its attempts still complete.
@@ -225,7 +225,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
 
   test('C18 a stopping node keeps the lease of a hook queue until a failure is stored', async (t) => {
     const database = await newDatabase(t);
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const openAttempts = new Map<string, (outcome: AttemptOutcome) => void>();
     const attempt: SendAttempt = ({ target }) =>
       new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));

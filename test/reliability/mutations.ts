@@ -168,7 +168,12 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a late result is not fenced',
     file: 'src/delivery/dispatcher/complete-deliveries.ts',
-    changes: [['current.get(one.hookId) !== one.generation) continue;', '!current.has(one.hookId)) continue;']],
+    changes: [
+      [
+        'currentGenerations.get(completion.hookId) !== completion.generation) continue;',
+        '!currentGenerations.has(completion.hookId)) continue;',
+      ],
+    ],
     caughtBy: {
       file: 'test/stories/operations/restore.test.ts',
       name: 'C13 X1 a response from before the end does not change a hook that was restored meanwhile',
@@ -178,7 +183,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'restoring a hook enqueues again the last occurrence before its end',
     file: 'src/delivery/outbox/restore-hook.ts',
-    changes: [['first: endedPosition + 1', 'first: endedPosition']],
+    changes: [['firstPosition: endedPosition + 1', 'firstPosition: endedPosition']],
     caughtBy: {
       file: 'test/stories/operations/restore.test.ts',
       name: 'X1 a hook can be restored after any reason, and ended again',
@@ -195,8 +200,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
-        '    const flight = queue.begin(row, clock.now());\n',
-        "    const flight = queue.begin(row, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
+        '    const flight = queue.beginAttempt(row, clock.now());\n',
+        "    const flight = queue.beginAttempt(row, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -254,7 +259,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'retention trusts a clock that has jumped ahead',
     file: 'src/delivery/maintenance/retention.ts',
-    changes: [['const now = await retention.now();', 'const now = clock.now();']],
+    changes: [['const trustedNow = await retentionClock.observeTrustedTime();', 'const trustedNow = clock.now();']],
     caughtBy: {
       file: 'test/stories/operations/clock-set.test.ts',
       name: 'C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock',
@@ -287,7 +292,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a page has no limit in bytes',
     file: 'src/http/routes/list-response.ts',
-    changes: [['this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES', 'false']],
+    changes: [['this.recordCount > 0 && this.pageBytes + recordBytes > MAX_PAGE_BYTES', 'false']],
     caughtBy: {
       file: 'src/http/routes/list-response.test.ts',
       name: 'C7 a page ends before the record that does not fit, and the next one begins with it',
@@ -316,23 +321,23 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/transport/attempt.ts',
     changes: [
       [
-        '        const retryAfterMs = parseRetryAfter(',
+        '        const retryAfterMs = parseRetryAfterMs(',
         `        const { location } = headers;
         if (status >= 300 && status < 400 && typeof location === 'string') {
-          const onward = { ...order, target: new URL(location, order.target).href };
-          createAttempt(ports)(onward).then(resolve, reject);
-          end();
+          const onward = { ...request, target: new URL(location, request.target).href };
+          createAttemptSender(ports)(onward).then(resolve, reject);
+          closeConnection();
           return;
         }
-        const retryAfterMs = parseRetryAfter(`,
+        const retryAfterMs = parseRetryAfterMs(`,
       ],
       [
-        '  { userAgent, clock }: AttemptPorts,\n  { order, leftMs }: TimedAttempt,\n  connection: Connection,',
-        '  ports: AttemptPorts,\n  { order, leftMs }: TimedAttempt,\n  connection: Connection,',
+        '  { userAgent, clock }: AttemptPorts,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
+        '  ports: AttemptPorts,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
       ],
       [
-        '  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();',
-        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();',
+        '  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
+        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
       ],
     ],
     caughtBy: {
@@ -345,9 +350,9 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/transport/ssrf-guard.ts',
     changes: [
       [
-        '      const resolved = isIP(host) === 0 ?',
+        '      const resolveResult = isIP(host) === 0 ?',
         `      if (isIP(host) !== 0) return { allowed: true, addresses: [{ address: host, family: isIP(host) === 4 ? 4 : 6 }] };
-      const resolved = isIP(host) === 0 ?`,
+      const resolveResult = isIP(host) === 0 ?`,
       ],
     ],
     caughtBy: {
@@ -398,7 +403,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'the feed accepts a cursor although entries after it have been dropped',
     file: 'src/resources/notifications/notifications.ts',
-    changes: [['firstOccurrence?.position !== reachedPosition + 1', 'reachedPosition < 0']],
+    changes: [['firstOccurrence?.position !== lastScannedPosition + 1', 'lastScannedPosition < 0']],
     caughtBy: {
       file: 'src/resources/notifications/notifications.test.ts',
       name: 'X2 a cursor is 410 if later entries were deleted, or if it was never issued',
@@ -407,7 +412,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'the response for an Idempotency-Key is stored outside the transaction',
     file: 'src/http/routes/idempotency.ts',
-    changes: [['  tx.withCommit(storing);', '  storing.catch(() => undefined);']],
+    changes: [['  tx.withCommit(storePromise);', '  storePromise.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/api/idempotency.test.ts',
       name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',
@@ -427,8 +432,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/recurring-tasks.ts',
     changes: [
       [
-        "const recurrenceUpdate = write.updateTable(table).set({ recurring: '' } as never);",
-        'const recurrenceUpdate = write.updateTable(table).set({ recurring: period } as never);',
+        "const clearRecurrenceQuery = write.updateTable(table).set({ recurring: '' } as never);",
+        'const clearRecurrenceQuery = write.updateTable(table).set({ recurring: period } as never);',
       ],
     ],
     caughtBy: {
@@ -442,7 +447,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         "      if (route.method === 'GET') return respond(request",
-        "      ports.requestSlots.begin(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
+        "      ports.requestSlots.acquireCallerSlot(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
       ],
     ],
     caughtBy: {
@@ -492,8 +497,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/secrets.ts',
     changes: [
       [
-        '    const { cost, salt, hash: expected } = stored',
-        '    if (stored === undefined) return false;\n    const { cost, salt, hash: expected } = stored',
+        '    const { cost, salt, hash: expectedHash } = storedHash',
+        '    if (storedHash === undefined) return false;\n    const { cost, salt, hash: expectedHash } = storedHash',
       ],
     ],
     caughtBy: {

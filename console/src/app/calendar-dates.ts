@@ -3,31 +3,31 @@
  * date arithmetic uses UTC. A day is `YYYY-MM-DD`, or `''` when no date is set.
  */
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTH_ABBREVIATIONS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const ZERO_DATE = '0000-00-00';
 const DAY_MS = 86_400_000;
 
 /** Returns the day of an API timestamp; `''` for the zero date, which means that no date is set. */
-export function dayOf(timestamp: string): string {
+export function dayOrEmpty(timestamp: string): string {
   const day = timestamp.slice(0, 10);
   return day === ZERO_DATE ? '' : day;
 }
 
 /** Returns the time of an API timestamp, `14:30`; `''` for midnight, which means that no time is set. */
-export function timeOf(timestamp: string): string {
+export function timeOrEmpty(timestamp: string): string {
   const time = timestamp.slice(11, 16);
   return time === '00:00' ? '' : time;
 }
 
 /** Formats an API timestamp as `20 Apr 2027` or `20 Apr 2027, 14:30`; `''` when no date is set. */
 export function formatDay(timestamp: string): string {
-  const [year = '', month = '', day = ''] = dayOf(timestamp).split('-');
+  const [year = '', month = '', day = ''] = dayOrEmpty(timestamp).split('-');
   if (year === '') return '';
-  const time = timeOf(timestamp);
-  return `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}${time === '' ? '' : `, ${time}`}`;
+  const time = timeOrEmpty(timestamp);
+  return `${Number(day)} ${MONTH_ABBREVIATIONS[Number(month) - 1]} ${year}${time === '' ? '' : `, ${time}`}`;
 }
 
-/** Formats a start and a due date as a range; either date may be missing. */
+/** Formats a start and a due date as a range, such as `20 Apr 2027 – 24 Apr 2027`. Either date may be missing. */
 export function formatDayRange(startDate: string, dueDate: string): string {
   const [startText, dueText] = [formatDay(startDate), formatDay(dueDate)];
   if (startText === dueText || dueText === '') return startText;
@@ -37,7 +37,7 @@ export function formatDayRange(startDate: string, dueDate: string): string {
 /** Replaces the day of an API timestamp and keeps its time of day. An empty day clears the date. */
 export function replaceDay(previousValue: string, day: string): string {
   if (day === '') return '';
-  return timeOf(previousValue) === '' ? day.replaceAll('-', '') : `${day} ${previousValue.slice(11)}`;
+  return timeOrEmpty(previousValue) === '' ? day.replaceAll('-', '') : `${day} ${previousValue.slice(11)}`;
 }
 
 /** Returns the current day in the time zone of the browser. */
@@ -55,10 +55,10 @@ export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
 }
 
-/** A due date that is at most this number of days ahead is shown in the warning color. */
+/** Maximum number of days until a due date for which the due date is shown in the warning color. */
 export const DUE_SOON_DAYS = 7;
 
-/** A due date that is further ahead than this is shown without a relative text such as `in 70 days`. */
+/** Maximum number of days until a due date for which a relative text is shown, such as `in 60 days`. */
 const MAX_RELATIVE_DAYS = 60;
 
 /** Returns the relative text of a due date, such as `in 3 days`, and its tone (color). Both arguments are days. */

@@ -6,8 +6,8 @@ import type { CallOptions } from '../../../packages/sdk/src/transport.ts';
 const MAX_PAGE_SIZE = 1_000;
 
 /**
- * Lists up to `limit` records. The API may end a page early because its records are long (C7); this function then
- * requests the rest.
+ * Lists up to `limit` records as one page. If the records are long, the API ends a page early (C7); this function then
+ * requests the remaining records.
  */
 export async function listFullPage<T, Filters extends PageWindow>(
   resource: Pick<ListMethods<T, Filters>, 'list'>,

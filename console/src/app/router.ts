@@ -42,7 +42,7 @@ export function navigate(href: string): void {
 }
 
 /** Changes query parameters of the route without a new history entry. An empty value removes its parameter. */
-export function setQuery(changes: Readonly<Record<string, string | undefined>>): void {
+export function updateQueryParams(changes: Readonly<Record<string, string | undefined>>): void {
   const { path, query } = currentRoute.value;
   const newQuery = new URLSearchParams(query);
   for (const [name, value] of Object.entries(changes)) {

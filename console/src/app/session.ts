@@ -57,7 +57,7 @@ export function isSignedOutError(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'signed_out';
 }
 
-/** Returns the current session. Throws when signed out: only components behind the sign-in may call it. */
+/** Returns the current session. Throws when signed out, so only components that require a session may call it. */
 export function currentSession(): CurrentSession {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');

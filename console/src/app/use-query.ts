@@ -3,7 +3,7 @@ import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { showToast } from '../components/toast.tsx';
 import { endSession, isSignedOutError } from './session.ts';
 
-/** State of a query: data, loading or error. Previous data stays visible during a reload. */
+/** A query with its data, loading and error state. Previous data stays visible during a reload. */
 export type Query<T> = {
   readonly data: T | undefined;
   readonly errorText: string | undefined;
@@ -144,21 +144,21 @@ export async function runWithToast(
 /**
  * Calls `poll` periodically while the tab is visible, and immediately when the tab becomes visible again.
  *
- * @param intervalMs undefined stops the polling
+ * @param intervalMs interval between two calls; undefined stops the polling
  */
 export function usePolling(intervalMs: number | undefined, poll: () => void): void {
   const latestPoll = useRef(poll);
   latestPoll.current = poll;
   useEffect(() => {
     if (intervalMs === undefined) return;
-    const runIfVisible = () => {
+    const pollIfVisible = () => {
       if (!document.hidden) latestPoll.current();
     };
-    const timer = setInterval(runIfVisible, intervalMs);
-    document.addEventListener('visibilitychange', runIfVisible);
+    const timer = setInterval(pollIfVisible, intervalMs);
+    document.addEventListener('visibilitychange', pollIfVisible);
     return () => {
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', runIfVisible);
+      document.removeEventListener('visibilitychange', pollIfVisible);
     };
   }, [intervalMs]);
 }

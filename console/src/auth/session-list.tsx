@@ -7,27 +7,30 @@ import { Timestamp } from '../components/timestamp.tsx';
 
 /** List of the active sessions of a user, each with a button that revokes the session. */
 export function SessionList({ userId }: { readonly userId: string }) {
-  const sessions = useQuery((signal) => collectAll(client.sessions.each({ user_id: userId }, { signal })), [userId]);
-  if (sessions.data === undefined) {
-    return sessions.errorText === undefined ? (
+  const sessionsQuery = useQuery(
+    (signal) => collectAll(client.sessions.each({ user_id: userId }, { signal })),
+    [userId],
+  );
+  if (sessionsQuery.data === undefined) {
+    return sessionsQuery.errorText === undefined ? (
       <LoadingSkeleton lines={2} />
     ) : (
-      <Note tone="bad">{sessions.errorText}</Note>
+      <Note tone="bad">{sessionsQuery.errorText}</Note>
     );
   }
   const endSessions = async (sessionsToEnd: readonly Session[], successMessage: string) => {
     await runWithToast(async () => {
       for (const { id } of sessionsToEnd) await client.sessions.end(id);
     }, successMessage);
-    sessions.reload();
+    sessionsQuery.reload();
   };
-  const hasCurrentSession = sessions.data.some(({ current }) => current === '1');
-  const otherSessions = sessions.data.filter(({ current }) => current !== '1');
-  if (sessions.data.length === 0) return <p class="soft">Not signed in anywhere.</p>;
+  const hasCurrentSession = sessionsQuery.data.some(({ current }) => current === '1');
+  const otherSessions = sessionsQuery.data.filter(({ current }) => current !== '1');
+  if (sessionsQuery.data.length === 0) return <p class="soft">Not signed in anywhere.</p>;
   return (
     <>
       <ul class="list" aria-label="Sessions">
-        {[...sessions.data]
+        {[...sessionsQuery.data]
           .sort((a, b) => b.last_used.localeCompare(a.last_used))
           .map((session) => (
             <li key={session.id}>

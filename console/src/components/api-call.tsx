@@ -5,7 +5,7 @@ import { RadioGroup } from './field.tsx';
 import { showToast } from './toast.tsx';
 
 /** An API call that the console shows as a curl command and as SDK code. */
-export type ApiCall = {
+export type ApiCallExample = {
   readonly description: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path below `/v2`, with its query: `/events?limit=10`. */
@@ -15,7 +15,7 @@ export type ApiCall = {
   readonly sdk: string;
 };
 
-/** Base URL and account domain for the displayed calls; the domain is set at sign-in. */
+/** Base URL of the service and domain of the account, for the displayed calls. The domain is set at sign-in. */
 export const apiAccount = {
   baseUrl: new URL('.', document.baseURI).href.replace(/\/$/, ''),
   domain: 'carillon.localhost',
@@ -25,7 +25,7 @@ export const apiAccount = {
 export const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Formats a call as a curl command, which reads the API key from the environment variable `CARILLON_KEY`. */
-export function formatCurl({ method, path, body }: Pick<ApiCall, 'method' | 'path' | 'body'>): string {
+export function formatCurlCommand({ method, path, body }: Pick<ApiCallExample, 'method' | 'path' | 'body'>): string {
   const curlLines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}${quoteForShell(`${apiAccount.baseUrl}/v2${path}`)}`,
     `-H ${quoteForShell(`domain: ${apiAccount.domain}`)} -H "key: $CARILLON_KEY"`,
@@ -34,7 +34,7 @@ export function formatCurl({ method, path, body }: Pick<ApiCall, 'method' | 'pat
   return curlLines.join(' \\\n  ');
 }
 
-function formatSdkCode({ sdk }: ApiCall): string {
+function formatSdkCode({ sdk }: ApiCallExample): string {
   return [
     `import { apiKey, Carillon } from '@carillon/sdk';`,
     '',
@@ -69,12 +69,12 @@ export function CodeBlock({ text, label }: { readonly text: string; readonly lab
 }
 
 /** Button that opens a dialog with the API calls of the current screen. */
-export function ApiCallsButton({ calls }: { readonly calls: readonly ApiCall[] }) {
+export function ApiCallsButton({ calls }: { readonly calls: readonly ApiCallExample[] }) {
   const [isOpen, setOpen] = useState(false);
   const [format, setFormat] = useState<'curl' | 'sdk'>('curl');
   const [selectedIndex, setSelectedIndex] = useState(0);
-  const call = calls[selectedIndex] ?? calls[0];
-  if (call === undefined) return null;
+  const selectedCall = calls[selectedIndex] ?? calls[0];
+  if (selectedCall === undefined) return null;
   return (
     <>
       <Button variant="quiet" icon="code" onClick={() => setOpen(true)}>
@@ -108,8 +108,11 @@ export function ApiCallsButton({ calls }: { readonly calls: readonly ApiCall[] }
               </select>
             )}
           </div>
-          {calls.length === 1 && <p class="soft">{call.description}</p>}
-          <CodeBlock label={call.description} text={format === 'curl' ? formatCurl(call) : formatSdkCode(call)} />
+          {calls.length === 1 && <p class="soft">{selectedCall.description}</p>}
+          <CodeBlock
+            label={selectedCall.description}
+            text={format === 'curl' ? formatCurlCommand(selectedCall) : formatSdkCode(selectedCall)}
+          />
           <p class="small soft">
             Put a key of yours into <code>CARILLON_KEY</code>. The console itself holds none: it signs in with a cookie.
           </p>

@@ -6,7 +6,7 @@ type ButtonVariant = 'plain' | 'primary' | 'quiet' | 'danger';
 export type ButtonProps = {
   readonly variant?: ButtonVariant;
   readonly icon?: IconName;
-  /** Accessible name; required for a button that has only an icon. */
+  /** Accessible name for screen readers; required for a button that has only an icon. */
   readonly label?: string;
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;

@@ -27,11 +27,11 @@ export type InlineEditProps = {
 /** Text that turns into an editor when clicked. Enter saves, Escape cancels. */
 export function InlineEdit(props: InlineEditProps) {
   const [isOpen, setOpen] = useState(false);
-  const openButton = useRef<HTMLButtonElement>(null);
+  const openButtonRef = useRef<HTMLButtonElement>(null);
   const wasOpen = useRef(false);
   // Return the focus to the opener after Enter or Escape, but not when the user has focused another element.
   useEffect(() => {
-    if (wasOpen.current && !isOpen && document.activeElement === document.body) openButton.current?.focus();
+    if (wasOpen.current && !isOpen && document.activeElement === document.body) openButtonRef.current?.focus();
     wasOpen.current = isOpen;
   }, [isOpen]);
   if (isOpen) return <InlineEditor {...props} onClose={() => setOpen(false)} />;
@@ -43,7 +43,7 @@ export function InlineEdit(props: InlineEditProps) {
         type="button"
         class="inline"
         data-type={type}
-        ref={openButton}
+        ref={openButtonRef}
         title={`Change ${label}`}
         onClick={() => setOpen(true)}
       >
@@ -57,7 +57,7 @@ export function InlineEdit(props: InlineEditProps) {
       <a href={href}>{displayedValue}</a>
       <button
         type="button"
-        ref={openButton}
+        ref={openButtonRef}
         aria-label={`Change ${label}`}
         title="Change"
         onClick={() => setOpen(true)}
@@ -91,11 +91,11 @@ function InlineEditor({
     if (fieldRef.current instanceof HTMLInputElement && type !== 'color') fieldRef.current.select();
   }, []);
   // Unmounting the field fires `blur`, which saves the draft unless `isClosed` is set.
-  const close = () => {
+  const closeEditor = () => {
     isClosed.current = true;
     onClose();
   };
-  const save = async (newValue = draftValue) => {
+  const saveDraft = async (newValue = draftValue) => {
     if (isBusy || isClosed.current) return;
     if (fieldRef.current instanceof HTMLInputElement && fieldRef.current.validity.badInput) {
       setErrorText(type === 'date' ? 'That is no day of the calendar.' : 'That is no number.');
@@ -111,7 +111,7 @@ function InlineEditor({
       // Closing the editor shifts the layout. If a pointer press took the focus from the field, wait until the click
       // of that press was dispatched; otherwise the click would be lost.
       if (document.activeElement !== fieldRef.current) await waitForPointerRelease();
-      close();
+      closeEditor();
     } catch (error) {
       setErrorText(formatError(error));
       setBusy(false);
@@ -127,20 +127,20 @@ function InlineEditor({
     readOnly: isBusy,
     value: draftValue,
     // Blur saves, except while a validation error is shown.
-    onBlur: () => errorText === undefined && void save(),
+    onBlur: () => errorText === undefined && void saveDraft(),
     onKeyDown: (event: KeyboardEvent) => {
       isKeyboardInput.current = true;
       if (event.key === 'Escape') {
         event.stopPropagation();
-        close();
+        closeEditor();
       }
       const isSubmitKey = event.key === 'Enter' && !event.isComposing;
       if (!isSubmitKey || (type === 'area' && !event.ctrlKey && !event.metaKey)) return;
       event.preventDefault();
-      void save();
+      void saveDraft();
     },
   } as const;
-  const handleInput = (event: { readonly currentTarget: FieldElement }) => {
+  const updateDraft = (event: { readonly currentTarget: FieldElement }) => {
     setDraftValue(event.currentTarget.value);
     setErrorText(undefined);
   };
@@ -157,10 +157,10 @@ function InlineEditor({
             isKeyboardInput.current = false;
           }}
           onChange={(event) => {
-            handleInput(event);
+            updateDraft(event);
             // With the keyboard, arrow keys only browse the options and Enter saves. With a pointer, selecting an
             // option saves it.
-            if (!isKeyboardInput.current) void save(event.currentTarget.value);
+            if (!isKeyboardInput.current) void saveDraft(event.currentTarget.value);
           }}
         >
           {options.map((option) => (
@@ -171,7 +171,7 @@ function InlineEditor({
         </select>
       )}
       {options === undefined && type === 'area' && (
-        <textarea {...fieldAttributes} ref={setFieldRef} rows={5} onInput={handleInput} />
+        <textarea {...fieldAttributes} ref={setFieldRef} rows={5} onInput={updateDraft} />
       )}
       {options === undefined && type !== 'area' && (
         <input
@@ -179,7 +179,7 @@ function InlineEditor({
           ref={setFieldRef}
           {...({ type } as object)}
           autoComplete="off"
-          onInput={handleInput}
+          onInput={updateDraft}
         />
       )}
       {type === 'area' && <span class="hint">Ctrl Enter saves, Escape takes back.</span>}

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { PagePosition } from '../../../packages/sdk/src/api-types.ts';
-import { type ApiCall, ApiCallsButton } from './api-call.tsx';
+import { type ApiCallExample, ApiCallsButton } from './api-call.tsx';
 import { Button } from './button.tsx';
 import { Icon, type IconName } from './icon.tsx';
 
@@ -10,7 +10,7 @@ type PageProps = {
   readonly intro?: ComponentChildren;
   readonly actions?: ComponentChildren;
   /** API calls that are equivalent to the screen; a dialog shows them to the user. */
-  readonly calls: readonly ApiCall[];
+  readonly calls: readonly ApiCallExample[];
   readonly isWide?: boolean;
   readonly children: ComponentChildren;
 };
@@ -72,10 +72,10 @@ export function Pager({ paging: { offset, limit, total_records }, nounForms, sho
   const page = Math.floor(offset / limit) + 1;
   const pageCount = Math.max(1, Math.ceil(total_records / limit));
   const totalText = `${numberFormat.format(total_records)} ${nounForms[total_records === 1 ? 0 : 1]}`;
-  const isPartial = total_records > shownCount || page > 1;
+  const isPartialList = total_records > shownCount || page > 1;
   // A page after the last page is empty, so only the total is shown.
   const rangeText =
-    isPartial && shownCount > 0
+    isPartialList && shownCount > 0
       ? `${numberFormat.format(offset + 1)} – ${numberFormat.format(offset + shownCount)} of ${totalText}`
       : totalText;
   const showPage = (newPage: number) => {

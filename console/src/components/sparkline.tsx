@@ -1,7 +1,7 @@
 /** Number of delivered and failed attempts in one time bucket. */
 export type SparklineBar = { readonly label: string; readonly delivered: number; readonly failed: number };
 
-const BAR_WIDTH = 5;
+const BAR_WIDTH_PX = 5;
 
 type SparklineProps = { readonly bars: readonly SparklineBar[]; readonly label: string; readonly height?: number };
 
@@ -14,9 +14,9 @@ export function Sparkline({ bars, label, height = 24 }: SparklineProps) {
       class="spark"
       role="img"
       aria-label={label}
-      width={bars.length * BAR_WIDTH}
+      width={bars.length * BAR_WIDTH_PX}
       height={height}
-      viewBox={`0 0 ${bars.length * BAR_WIDTH} ${height}`}
+      viewBox={`0 0 ${bars.length * BAR_WIDTH_PX} ${height}`}
     >
       {bars.map((bar, index) => {
         const deliveredHeight = toBarHeight(bar.delivered);
@@ -24,19 +24,19 @@ export function Sparkline({ bars, label, height = 24 }: SparklineProps) {
         return (
           <g key={bar.label}>
             <title>{`${bar.label}: ${bar.delivered} delivered, ${bar.failed} failed`}</title>
-            <rect class="ground" x={index * BAR_WIDTH} y={height - 1} width={BAR_WIDTH - 1.5} height={1} />
+            <rect class="ground" x={index * BAR_WIDTH_PX} y={height - 1} width={BAR_WIDTH_PX - 1.5} height={1} />
             <rect
               class="delivered"
-              x={index * BAR_WIDTH}
+              x={index * BAR_WIDTH_PX}
               y={height - deliveredHeight}
-              width={BAR_WIDTH - 1.5}
+              width={BAR_WIDTH_PX - 1.5}
               height={deliveredHeight}
             />
             <rect
               class="failed"
-              x={index * BAR_WIDTH}
+              x={index * BAR_WIDTH_PX}
               y={height - deliveredHeight - failedHeight}
-              width={BAR_WIDTH - 1.5}
+              width={BAR_WIDTH_PX - 1.5}
               height={failedHeight}
             />
           </g>

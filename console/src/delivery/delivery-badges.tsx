@@ -5,7 +5,7 @@ import type { ActivityDelivery, Delivery, DeliveryState } from '../../../package
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import type { HourCounts } from '../../../packages/sdk/src/stats.ts';
 import { usePolling } from '../app/use-query.ts';
-import { CodeBlock, formatCurl } from '../components/api-call.tsx';
+import { CodeBlock, formatCurlCommand } from '../components/api-call.tsx';
 import { Badge, type Tone } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Sparkline, type SparklineBar } from '../components/sparkline.tsx';
@@ -15,7 +15,7 @@ import {
   describeOutcome,
   explainHookEnd,
   formatCount,
-  maskTarget,
+  maskTargetUrl,
   recordPathOf,
 } from './delivery-text.ts';
 
@@ -25,7 +25,7 @@ const unmaskedTargets = signal<ReadonlySet<string>>(new Set());
 /** Target URL of a hook. The path of the URL is a shared secret, so it is masked until the user unmasks it. */
 export function TargetUrl({ url }: { readonly url: string }) {
   const isUnmasked = unmaskedTargets.value.has(url);
-  const canBeMasked = maskTarget(url) !== url;
+  const canBeMasked = maskTargetUrl(url) !== url;
   const toggleMask = () => {
     const nextTargets = new Set(unmaskedTargets.value);
     if (!nextTargets.delete(url)) nextTargets.add(url);
@@ -33,7 +33,7 @@ export function TargetUrl({ url }: { readonly url: string }) {
   };
   return (
     <span class="target">
-      <code class={isUnmasked ? 'whole' : 'cut'}>{isUnmasked ? url : maskTarget(url)}</code>
+      <code class={isUnmasked ? 'whole' : 'cut'}>{isUnmasked ? url : maskTargetUrl(url)}</code>
       {canBeMasked && (
         <Button
           variant="quiet"
@@ -124,7 +124,7 @@ export function LastDaySparkline({
 /** Shows the webhook request as it was sent, and the API call that fetches the record. */
 export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Delivery; readonly targetUrl: string }) {
   const requestText = [
-    `POST ${maskTarget(targetUrl)}`,
+    `POST ${maskTargetUrl(targetUrl)}`,
     'content-type: application/json',
     `webhook-id: ${delivery.id}`,
     '',
@@ -140,7 +140,7 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
         <h3>What fetches its record</h3>
         <CodeBlock
           label="The call that fetches the record"
-          text={formatCurl({ method: 'GET', path: recordPathOf(delivery.resource_url) })}
+          text={formatCurlCommand({ method: 'GET', path: recordPathOf(delivery.resource_url) })}
         />
       </div>
     </div>

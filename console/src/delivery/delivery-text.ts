@@ -1,7 +1,7 @@
 import type { FeedKind, HookKind } from '../../../packages/sdk/src/api-types.ts';
 import type { EndedReason, Hook } from '../../../packages/sdk/src/hooks.ts';
 
-/** Description of each kind that a hook can subscribe to, and the path of an example record below `/v2`. */
+/** For each event kind that a hook can subscribe to: a description, and the path of an example record below `/v2`. */
 export const kindTexts: Readonly<Record<HookKind, { readonly description: string; readonly examplePath: string }>> = {
   new_event: { description: 'Something new stands on the calendar.', examplePath: '/events/512' },
   new_project: { description: 'A project was created.', examplePath: '/projects/27' },
@@ -15,19 +15,19 @@ export const kindTexts: Readonly<Record<HookKind, { readonly description: string
   new_client: { description: 'A client was created.', examplePath: '/clients/9' },
 };
 
-/** Kinds that a hook can subscribe to, most common first. */
-export const hookKinds = Object.keys(kindTexts) as HookKind[];
+/** Event kinds (kinds of occurrence) that a hook can subscribe to, most common first. */
+export const orderedHookKinds = Object.keys(kindTexts) as HookKind[];
 
-const VERBS = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
+const VERB_BY_KIND_PREFIX = { new: 'created', changed: 'changed', deleted: 'deleted', completed: 'completed' } as const;
 
-/** Splits a kind into resource type and verb: `new_event` gives `event` and `created`. */
+/** Splits an event kind into resource type and verb: `new_event` gives `event` and `created`. */
 export function splitKind(kind: string): { readonly resourceType: string; readonly verb: string } {
   const [prefix = '', ...resourceWords] = kind.split('_');
   const resourceType = resourceWords.length === 0 ? kind : resourceWords.join(' ');
-  return { resourceType, verb: Object.entries(VERBS).find(([key]) => key === prefix)?.[1] ?? '' };
+  return { resourceType, verb: Object.entries(VERB_BY_KIND_PREFIX).find(([key]) => key === prefix)?.[1] ?? '' };
 }
 
-/** Returns the display name of a kind, such as `Event created`. */
+/** Returns the display name of an event kind, such as `Event created`. */
 export function formatKindTitle(kind: FeedKind | 'test'): string {
   const { resourceType, verb } = splitKind(kind);
   return `${resourceType.charAt(0).toUpperCase()}${resourceType.slice(1)} ${verb}`.trim();
@@ -50,7 +50,7 @@ const failureTexts: Readonly<Record<string, readonly [description: string, advic
   ],
 };
 
-/** Texts for local errors: failures on the side of the service, which never count against the target. */
+/** Texts for local errors: failures of the service itself, which never count as failures of the hook. */
 const localErrorTexts: Readonly<Record<string, string>> = {
   no_file_handle: 'the service had no file handle left',
   no_local_port: 'the service had no local port left',
@@ -62,7 +62,7 @@ const localErrorTexts: Readonly<Record<string, string>> = {
   broken: 'the service failed',
 };
 
-/** Describes an outcome, such as `answered 500`. The outcome is empty before the first attempt. */
+/** Describes the outcome of an attempt, such as `answered 500`. It is empty before the first attempt. */
 export function describeOutcome(outcome: string): string {
   if (outcome === '') return 'nothing sent yet';
   if (/^\d+$/.test(outcome)) return `answered ${outcome}`;
@@ -112,7 +112,7 @@ export function explainHookEnd({ ended_reason, last_outcome }: Hook): {
 }
 
 /** Masks the secret path of a target URL: keeps the origin, and the last four characters of a long path. */
-export function maskTarget(url: string): string {
+export function maskTargetUrl(url: string): string {
   if (!URL.canParse(url)) return url;
   const { origin, pathname, search } = new URL(url);
   const path = pathname + search;

@@ -20,15 +20,15 @@ import {
 } from './delete-with-undo.tsx';
 import { useRecords } from './records.ts';
 
-/** A comment, with the number of its replies, or a reply to a comment. */
+/** A comment, or a reply to a comment. Only a comment has a number of replies. */
 type CommentOrReply = Comment & Partial<Pick<ListedComment, 'reply_count'>>;
 
-const MAX_NAME_LENGTH = 40;
+const MAX_EXCERPT_LENGTH = 40;
 
-const comments: DeletableResource<CommentOrReply> = {
+const commentResource: DeletableResource<CommentOrReply> = {
   resource: client.comments,
   idOf: ({ comment_id }) => comment_id,
-  nameOf: ({ comment }) => (comment.length > MAX_NAME_LENGTH ? `${comment.slice(0, MAX_NAME_LENGTH)}…` : comment),
+  nameOf: ({ comment }) => (comment.length > MAX_EXCERPT_LENGTH ? `${comment.slice(0, MAX_EXCERPT_LENGTH)}…` : comment),
   async findWarning({ reply_count = '0' }) {
     const replyCount = Number(reply_count);
     if (replyCount === 0) return undefined;
@@ -43,12 +43,12 @@ type CommentsProps = {
   readonly projectId: string;
   readonly task?: Task;
   readonly subjectName: string;
-  /** The parent increments this counter when tasks or subtasks were added or deleted; then the comments reload. */
+  /** The parent component increments this counter to reload the comments, after tasks or subtasks have changed. */
   readonly reloadCount?: number;
 };
 
-/** Loads the names, by id, of the parts to comment on: the tasks of a project, or the subtasks of a task. */
-async function loadPartNames(
+/** Loads the names, by id, of the records below a project or task that can have comments: its tasks or subtasks. */
+async function loadChildNames(
   projectId: string,
   task: Task | undefined,
   signal: AbortSignal,
@@ -61,28 +61,28 @@ async function loadPartNames(
   return new Map(data.map(({ subtask_id, subtask_name }) => [subtask_id, subtask_name]));
 }
 
-/** Section with the comments on a project or task and on its parts, with replies and a form for a new comment. */
+/** Section with the comments on a project and its tasks, or on a task and its subtasks, and a form for a new one. */
 export function Comments({ projectId: project_id, task, subjectName, reloadCount = 0 }: CommentsProps) {
-  const filter = task === undefined ? { project_id } : { task_id: task.task_id };
+  const commentFilter = task === undefined ? { project_id } : { task_id: task.task_id };
   const records = useRecords(
-    (signal) => listFullPage(client.comments, filter, signal),
-    [filter, project_id, reloadCount],
-    comments.idOf,
+    (signal) => listFullPage(client.comments, commentFilter, signal),
+    [commentFilter, project_id, reloadCount],
+    commentResource.idOf,
   );
-  const partNames =
-    useQuery((signal) => loadPartNames(project_id, task, signal), [filter, reloadCount]).data ??
+  const childNames =
+    useQuery((signal) => loadChildNames(project_id, task, signal), [commentFilter, reloadCount]).data ??
     new Map<string, string>();
-  const [chosenPartId, setChosenPartId] = useState('0');
-  // '0' is the task itself. It is also used if the chosen subtask was deleted in the meantime.
-  const selectedPartId = partNames.has(chosenPartId) ? chosenPartId : '0';
-  const users = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
+  const [chosenChildId, setChosenChildId] = useState('0');
+  // '0' stands for the task itself. Fall back to the task if the chosen subtask was deleted in the meantime.
+  const selectedChildId = childNames.has(chosenChildId) ? chosenChildId : '0';
+  const usersQuery = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [replyParentId, setReplyParentId] = useState<string>();
   /** Ids of comments whose replies are expanded. */
   const [expandedCommentIds, setExpandedCommentIds] = useState<readonly string[]>([]);
   const expandReplies = (commentId: string) => setExpandedCommentIds((previousIds) => [...previousIds, commentId]);
-  const deletion = useDelete(comments, { onDeleted: records.reload, onRestored: records.reload });
+  const deletion = useDelete(commentResource, { onDeleted: records.reload, onRestored: records.reload });
   const userNameOf = (userId: string) => {
-    const user = users.data?.find(({ user_id }) => user_id === userId);
+    const user = usersQuery.data?.find(({ user_id }) => user_id === userId);
     return user === undefined ? 'Somebody' : displayNameOf(user);
   };
   const createComment = async (comment: string, parentFields: { parent_id: string } | { subtask_id: string }) => {
@@ -101,9 +101,9 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
     />
   );
   /** Renders the task or subtask that a comment is on. */
-  const renderPart = ({ task_id, subtask_id }: CommentOrReply) => {
-    if (task !== undefined) return partNames.get(subtask_id);
-    return task_id !== '0' && <a href={hrefTo('tasks', task_id)}>{partNames.get(task_id) ?? 'a task'}</a>;
+  const renderCommentedChild = ({ task_id, subtask_id }: CommentOrReply) => {
+    if (task !== undefined) return childNames.get(subtask_id);
+    return task_id !== '0' && <a href={hrefTo('tasks', task_id)}>{childNames.get(task_id) ?? 'a task'}</a>;
   };
   return (
     <section class="card padded stack" aria-label="Comments">
@@ -113,7 +113,7 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
       <ul class="comments" aria-label={`Comments on ${subjectName}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
-            {renderComment(thread, renderPart(thread))}
+            {renderComment(thread, renderCommentedChild(thread))}
             <Replies
               thread={thread}
               isExpanded={expandedCommentIds.includes(thread.comment_id)}
@@ -134,13 +134,13 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
           </li>
         ))}
       </ul>
-      <CommentForm label="Comment" onSubmit={(text) => createComment(text, { subtask_id: selectedPartId })}>
-        {task !== undefined && partNames.size > 0 && (
+      <CommentForm label="Comment" onSubmit={(text) => createComment(text, { subtask_id: selectedChildId })}>
+        {task !== undefined && childNames.size > 0 && (
           <Select
             label="About"
-            value={selectedPartId}
-            options={[{ value: '0', text: subjectName }, ...[...partNames].map(([value, text]) => ({ value, text }))]}
-            onChange={setChosenPartId}
+            value={selectedChildId}
+            options={[{ value: '0', text: subjectName }, ...[...childNames].map(([value, text]) => ({ value, text }))]}
+            onChange={setChosenChildId}
           />
         )}
       </CommentForm>
@@ -151,13 +151,13 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
 
 type RepliesProps = {
   readonly thread: ListedComment;
-  /** Whether all replies are shown, not only those that the list of comments includes. */
+  /** Whether all replies are shown; otherwise only those that the list of comments includes. */
   readonly isExpanded: boolean;
   readonly renderComment: (reply: Comment) => ComponentChildren;
   readonly onExpand: () => void;
 };
 
-/** Replies to a comment. The list of comments includes the first replies; the others are loaded when expanded. */
+/** Replies to a comment. The list of comments includes the first replies; expanding loads the remaining replies. */
 function Replies({ thread, isExpanded, renderComment, onExpand }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
   const hasMoreReplies = Number(reply_count) > replies.length;
@@ -207,7 +207,7 @@ function CommentView({ comment, authorName, subject, onDelete }: CommentViewProp
         </p>
         <p class="said">{comment.comment}</p>
       </div>
-      <Button variant="quiet" icon="trash" label={`Delete “${comments.nameOf(comment)}”`} onClick={onDelete} />
+      <Button variant="quiet" icon="trash" label={`Delete “${commentResource.nameOf(comment)}”`} onClick={onDelete} />
     </article>
   );
 }

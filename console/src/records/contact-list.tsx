@@ -6,35 +6,35 @@ import { Menu } from '../components/menu.tsx';
 import { EmptyState } from '../components/page.tsx';
 import { type DeletableResource, toCreateInput, useDelete } from './delete-with-undo.tsx';
 import {
-  choiceField,
+  defineChoiceField,
+  defineTextField,
   type EditableResource,
   type FieldDefinition,
   InlineField,
-  textField,
 } from './editable-fields.tsx';
 import { FilterSelect, RecordList } from './record-list.tsx';
-import { PAGE_SIZE, readPageOffset, useClients, useRecords } from './records.ts';
+import { RECORDS_PER_PAGE, readPageOffset, useClients, useRecords } from './records.ts';
 
 /** Reads the API filters from the query of the route; `clientId` limits the list to one client. */
 export function readContactFilters(clientId = currentRoute.value.query.get('client') ?? ''): ContactFilters {
-  return { ...(clientId !== '' && { client_id: clientId }), limit: PAGE_SIZE, offset: readPageOffset() };
+  return { ...(clientId !== '' && { client_id: clientId }), limit: RECORDS_PER_PAGE, offset: readPageOffset() };
 }
 
 /** Paginated list of all contacts, or of the contacts of one client. */
 export function ContactList({ clientId }: { readonly clientId?: string }) {
   const filters = readContactFilters(clientId);
-  const clients = useClients();
-  const records = useRecords((signal) => client.contacts.list(filters, { signal }), [filters], contacts.idOf);
-  const deletion = useDelete(contacts, { onDeleted: records.remove, onRestored: records.append });
-  const isUnfiltered = clientId === undefined;
-  const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
+  const clientsQuery = useClients();
+  const records = useRecords((signal) => client.contacts.list(filters, { signal }), [filters], contactResource.idOf);
+  const deletion = useDelete(contactResource, { onDeleted: records.remove, onRestored: records.append });
+  const isAcrossClients = clientId === undefined;
+  const clientOptions = (clientsQuery.data ?? []).map(({ client_id, client_name }) => ({
     value: client_id,
     text: client_name,
   }));
   const { client_id } = filters;
   return (
     <section class="stack" aria-label="Contacts">
-      {isUnfiltered ? (
+      {isAcrossClients ? (
         <div class="row filters">
           <FilterSelect
             name="client"
@@ -48,7 +48,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
       <RecordList
         records={records}
         nounForms={['contact', 'contacts']}
-        columns={['Contact', 'Role', 'Email', 'Telephone', ...(isUnfiltered ? ['Client'] : [])]}
+        columns={['Contact', 'Role', 'Email', 'Telephone', ...(isAcrossClients ? ['Client'] : [])]}
         emptyState={
           <EmptyState icon="user" title="No contacts here">
             <p>A contact is somebody to speak to. Write a name below; how to reach them can follow.</p>
@@ -58,7 +58,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            clientField={isUnfiltered ? buildClientField(contact, clients.data) : undefined}
+            clientField={isAcrossClients ? buildClientField(contact, clientsQuery.data) : undefined}
             onChange={records.replace}
             onDelete={deletion.begin}
           />
@@ -81,7 +81,7 @@ type ContactRowProps = {
 };
 
 function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
-  const sharedProps = { editableResource: contacts, record: contact, onChange };
+  const sharedProps = { editableResource: contactResource, record: contact, onChange };
   const detailHref = hrefTo('contacts', contact.contact_id);
   const { name, role, email, tel } = contactFields;
   return (
@@ -107,7 +107,7 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
   );
 }
 
-export const contacts: EditableResource<Contact, ContactChanges> & DeletableResource<Contact> = {
+export const contactResource: EditableResource<Contact, ContactChanges> & DeletableResource<Contact> = {
   resource: client.contacts,
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
@@ -117,13 +117,13 @@ export const contacts: EditableResource<Contact, ContactChanges> & DeletableReso
 
 /** Editable fields of a contact. */
 export const contactFields = {
-  name: textField<Contact, ContactChanges>('contact_name', 'Name'),
-  role: textField<Contact, ContactChanges>('role', 'Role'),
-  company: textField<Contact, ContactChanges>('company_name', 'Company'),
-  email: textField<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
-  tel: textField<Contact, ContactChanges>('tel', 'Telephone'),
-  mobile: textField<Contact, ContactChanges>('mobile', 'Mobile'),
-  fax: textField<Contact, ContactChanges>('fax', 'Fax'),
+  name: defineTextField<Contact, ContactChanges>('contact_name', 'Name'),
+  role: defineTextField<Contact, ContactChanges>('role', 'Role'),
+  company: defineTextField<Contact, ContactChanges>('company_name', 'Company'),
+  email: defineTextField<Contact, ContactChanges>('email', 'Email', { type: 'email' }),
+  tel: defineTextField<Contact, ContactChanges>('tel', 'Telephone'),
+  mobile: defineTextField<Contact, ContactChanges>('mobile', 'Mobile'),
+  fax: defineTextField<Contact, ContactChanges>('fax', 'Fax'),
 };
 
 /** Builds the select field for the client of a contact. The current client is an option even if not in `clients`. */
@@ -136,7 +136,7 @@ export function buildClientField(
   const missingClientOptions = isClientMissing
     ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }]
     : [];
-  return choiceField<Contact, ContactChanges>(
+  return defineChoiceField<Contact, ContactChanges>(
     'client_id',
     'Client',
     [{ value: '0', text: 'None' }, ...missingClientOptions, ...options],

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
-import { dayOf, formatDay, replaceDay } from '../app/calendar-dates.ts';
+import { dayOrEmpty, formatDay, replaceDay } from '../app/calendar-dates.ts';
 import { describeFieldError, EditConflictError, inverseChanges, updateIfUnchanged } from '../app/optimistic-update.ts';
 import { runWithToast } from '../app/use-query.ts';
 import { ColorDot, palette } from '../components/badge.tsx';
 import { InlineEdit, type InlineEditProps } from '../components/inline-edit.tsx';
 import { showToast } from '../components/toast.tsx';
 
-/** Definition of an editable field of a record: how it is read, written and formatted. */
+/** Definition of an editable field: how its value is read from a record, edited, validated and displayed. */
 export type FieldDefinition<T, Changes> = {
   readonly label: string;
   readonly type?: InlineEditProps['type'];
@@ -32,13 +32,13 @@ export type EditableResource<T, Changes> = {
   nameOf(record: T): string;
 };
 
-type FieldOf<T> = keyof T & string;
+type FieldNameOf<T> = keyof T & string;
 
-const readFieldText = <T,>(record: T, field: FieldOf<T>) => String(record[field]);
+const readFieldText = <T,>(record: T, field: FieldNameOf<T>) => String(record[field]);
 
 /** Defines a text field. */
-export function textField<T, Changes>(
-  field: FieldOf<T>,
+export function defineTextField<T, Changes>(
+  field: FieldNameOf<T>,
   label: string,
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
@@ -51,8 +51,8 @@ export function textField<T, Changes>(
 }
 
 /** Defines the field of a start or due date. */
-export function dateField<T, Changes>(
-  field: FieldOf<T>,
+export function defineDateField<T, Changes>(
+  field: FieldNameOf<T>,
   label: string,
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
@@ -60,7 +60,7 @@ export function dateField<T, Changes>(
     label,
     type: 'date',
     empty: 'No date',
-    readValue: (record) => dayOf(readFieldText(record, field)),
+    readValue: (record) => dayOrEmpty(readFieldText(record, field)),
     toChanges: (value, previousRecord) =>
       ({ [field]: replaceDay(readFieldText(previousRecord, field), value) }) as Changes,
     renderValue: (record) => formatDay(readFieldText(record, field)) || undefined,
@@ -69,13 +69,13 @@ export function dateField<T, Changes>(
 }
 
 /** Defines a field with a fixed set of values. */
-export function choiceField<T, Changes>(
-  field: FieldOf<T>,
+export function defineChoiceField<T, Changes>(
+  field: FieldNameOf<T>,
   label: string,
   options: readonly { readonly value: string; readonly text: string }[],
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
-  return textField(field, label, {
+  return defineTextField(field, label, {
     options,
     renderValue: (record) => options.find(({ value }) => value === readFieldText(record, field))?.text,
     ...overrides,
@@ -83,11 +83,13 @@ export function choiceField<T, Changes>(
 }
 
 /** Defines the color field of a record: a color of the palette, or a custom color that an API client has set. */
-export function colorField<T extends { readonly color: string }, Changes>(record: T): FieldDefinition<T, Changes> {
+export function defineColorField<T extends { readonly color: string }, Changes>(
+  record: T,
+): FieldDefinition<T, Changes> {
   const customOption = { value: record.color, text: record.color };
   const isCustomColor = !palette.some(({ value }) => value === record.color);
   const options = isCustomColor ? [...palette, customOption] : palette;
-  return choiceField<T, Changes>('color', 'Colour', options, {
+  return defineChoiceField<T, Changes>('color', 'Colour', options, {
     renderValue: ({ color }) => (
       <>
         <ColorDot color={color} />
@@ -114,7 +116,7 @@ type InlineFieldProps<T, Changes> = {
 export function InlineField<T extends object, Changes extends object>(props: InlineFieldProps<T, Changes>) {
   const { editableResource, record, field, href, onChange, children } = props;
   const label = `${field.label} of ${editableResource.nameOf(record)}`;
-  const save = async (value: string) => {
+  const saveField = async (value: string) => {
     const validationError = field.validate?.(value);
     if (validationError !== undefined) throw new InvalidInputError(validationError);
     const id = editableResource.idOf(record);
@@ -137,8 +139,8 @@ export function InlineField<T extends object, Changes extends object>(props: Inl
   const formatError = (error: unknown) => {
     if (error instanceof InvalidInputError) return error.message;
     if (!(error instanceof EditConflictError)) return describeFieldError(error, field.label);
-    const currentValue = field.readValue(error.record as T);
-    return `Somebody else has set this to “${currentValue === '' ? 'nothing' : currentValue}” meanwhile. Enter keeps yours, Escape theirs.`;
+    const conflictingValue = field.readValue(error.record as T);
+    return `Somebody else has set this to “${conflictingValue === '' ? 'nothing' : conflictingValue}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
   return (
     <InlineEdit
@@ -148,7 +150,7 @@ export function InlineField<T extends object, Changes extends object>(props: Inl
       {...(field.options !== undefined && { options: field.options })}
       {...(field.empty !== undefined && { empty: field.empty })}
       {...(href !== undefined && { href })}
-      onSave={save}
+      onSave={saveField}
       formatError={formatError}
     >
       {children ?? field.renderValue?.(record)}

@@ -1,5 +1,5 @@
 import type { Client, Project, ProjectChanges } from '../../../packages/sdk/src/resources.ts';
-import { dayOf } from '../app/calendar-dates.ts';
+import { dayOrEmpty } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { Badge } from '../components/badge.tsx';
 import {
@@ -9,7 +9,13 @@ import {
   formatDependentsSubject,
   toCreateInput,
 } from './delete-with-undo.tsx';
-import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
+import {
+  defineChoiceField,
+  defineDateField,
+  defineTextField,
+  type EditableResource,
+  type FieldDefinition,
+} from './editable-fields.tsx';
 import { DueDate } from './tags.tsx';
 
 export const projectResource: EditableResource<Project, ProjectChanges> & DeletableResource<Project> = {
@@ -68,11 +74,11 @@ export const projectStateOptions = (Object.keys(projectStates) as ProjectState[]
 
 /** Editable fields of a project. */
 export const projectFields = {
-  name: textField<Project, ProjectChanges>('project_name', 'Name'),
-  start: dateField<Project, ProjectChanges>('start_date', 'Start'),
-  due: dateField<Project, ProjectChanges>('due_date', 'Due', {
+  name: defineTextField<Project, ProjectChanges>('project_name', 'Name'),
+  start: defineDateField<Project, ProjectChanges>('start_date', 'Start'),
+  due: defineDateField<Project, ProjectChanges>('due_date', 'Due', {
     renderValue: (project) =>
-      dayOf(project.due_date) === '' ? undefined : (
+      dayOrEmpty(project.due_date) === '' ? undefined : (
         <DueDate due={project.due_date} isDone={projectStateOf(project) !== 'open'} />
       ),
   }),
@@ -85,14 +91,14 @@ export const projectFields = {
       <Badge tone={projectStates[projectStateOf(project)].tone}>{projectStates[projectStateOf(project)].text}</Badge>
     ),
   } satisfies FieldDefinition<Project, ProjectChanges>,
-  progress: textField<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
-  tags: textField<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
-  uri: textField<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
-  description: textField<Project, ProjectChanges>('description', 'Description', {
+  progress: defineTextField<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
+  tags: defineTextField<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  uri: defineTextField<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
+  description: defineTextField<Project, ProjectChanges>('description', 'Description', {
     type: 'area',
     empty: 'Add a description',
   }),
-  notes: textField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  notes: defineTextField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
 /** Returns the select field for the client of a project. The options always include the current client. */
@@ -106,7 +112,7 @@ export function projectClientField(
     project.client_id !== '0' &&
     !clientOptions.some(({ value }) => value === project.client_id);
   const currentClientOption = isUnlistedClient ? [{ value: project.client_id, text: project.client_name }] : [];
-  return choiceField<Project, ProjectChanges>(
+  return defineChoiceField<Project, ProjectChanges>(
     'client_id',
     'Client',
     [{ value: '0', text: 'None' }, ...currentClientOption, ...clientOptions],

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { describeFieldError } from '../app/optimistic-update.ts';
-import { currentRoute, setQuery } from '../app/router.ts';
+import { currentRoute, updateQueryParams } from '../app/router.ts';
 import { LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select } from '../components/field.tsx';
@@ -78,7 +78,7 @@ export function RecordList<T>({
           paging={paging}
           nounForms={nounForms}
           shownCount={rows.length}
-          onPageChange={(page) => setQuery({ page: page === 1 ? '' : String(page) })}
+          onPageChange={(page) => updateQueryParams({ page: page === 1 ? '' : String(page) })}
         />
       )}
     </>
@@ -89,7 +89,7 @@ export function RecordList<T>({
 function PageOutOfRange() {
   return (
     <EmptyState icon="check" title="Nothing on this page">
-      <Button onClick={() => setQuery({ page: '' })}>To the first page</Button>
+      <Button onClick={() => updateQueryParams({ page: '' })}>To the first page</Button>
     </EmptyState>
   );
 }
@@ -114,7 +114,7 @@ export function FilterSelect({ name, label, options }: FilterSelectProps) {
       hideLabel
       value={currentRoute.value.query.get(name) ?? ''}
       options={options}
-      onChange={(value) => setQuery({ [name]: value, page: '' })}
+      onChange={(value) => updateQueryParams({ [name]: value, page: '' })}
     />
   );
 }

@@ -5,12 +5,12 @@ import { listFullPage } from '../app/full-page-navigation.ts';
 import { currentRoute } from '../app/router.ts';
 import { type Query, useQuery } from '../app/use-query.ts';
 
-export const PAGE_SIZE = 100;
+export const RECORDS_PER_PAGE = 100;
 
 /** Reads the page number (from 1) from the query of the route, and returns the list offset of that page. */
 export function readPageOffset(): number {
   const page = Math.trunc(Number(currentRoute.value.query.get('page') ?? 1));
-  return page > 1 ? PAGE_SIZE * (page - 1) : 0;
+  return page > 1 ? RECORDS_PER_PAGE * (page - 1) : 0;
 }
 
 /** One page of a list, with methods for optimistic updates. */
@@ -26,7 +26,7 @@ export type PagedRecords<T> = Pick<Query<unknown>, 'errorText' | 'isLoading' | '
   remove(record: T): void;
 };
 
-const EMPTY_PAGING = { offset: 0, limit: PAGE_SIZE, total_records: 0 };
+const EMPTY_PAGING = { offset: 0, limit: RECORDS_PER_PAGE, total_records: 0 };
 
 /**
  * Moves the focus to the page title if the focused row was deleted. Otherwise keyboard users would start again at the

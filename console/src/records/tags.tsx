@@ -1,5 +1,5 @@
-import { dayOf, describeDueDate, formatDay, today } from '../app/calendar-dates.ts';
-import { currentRoute, setQuery } from '../app/router.ts';
+import { dayOrEmpty, describeDueDate, formatDay, today } from '../app/calendar-dates.ts';
+import { currentRoute, updateQueryParams } from '../app/router.ts';
 import { ProgressBar } from '../components/badge.tsx';
 
 /** Tags of a record; a click on a tag filters the list by this tag. */
@@ -11,7 +11,7 @@ export function Tags({ tags }: { readonly tags: string }) {
       type="button"
       class="chip"
       title={`Only those tagged ${tag}`}
-      onClick={() => setQuery({ tag, page: '' })}
+      onClick={() => updateQueryParams({ tag, page: '' })}
     >
       {tag}
     </button>
@@ -28,7 +28,7 @@ export function TagFilter() {
       class="chip"
       aria-pressed="true"
       title="Show all tags again"
-      onClick={() => setQuery({ tag: '', page: '' })}
+      onClick={() => updateQueryParams({ tag: '', page: '' })}
     >
       {tag} ×
     </button>
@@ -37,7 +37,7 @@ export function TagFilter() {
 
 /** Due date with relative text, such as "2 days late"; for a completed record only the date is shown. */
 export function DueDate({ due, isDone }: { readonly due: string; readonly isDone: boolean }) {
-  const dueDay = dayOf(due);
+  const dueDay = dayOrEmpty(due);
   if (dueDay === '') return null;
   const { text: relativeText, tone } = describeDueDate(dueDay, today());
   return (

@@ -1,8 +1,14 @@
 import type { Subtask, SubtaskChanges, Task, TaskChanges } from '../../../packages/sdk/src/resources.ts';
-import { dayOf } from '../app/calendar-dates.ts';
+import { dayOrEmpty } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { countDependents, type DeletableResource, describeDependents, toCreateInput } from './delete-with-undo.tsx';
-import { choiceField, dateField, type EditableResource, type FieldDefinition, textField } from './editable-fields.tsx';
+import {
+  defineChoiceField,
+  defineDateField,
+  defineTextField,
+  type EditableResource,
+  type FieldDefinition,
+} from './editable-fields.tsx';
 import { DueDate, ProgressPercent } from './tags.tsx';
 
 export const taskResource: EditableResource<Task, TaskChanges> & DeletableResource<Task> = {
@@ -62,40 +68,43 @@ const recurrenceOptions = [
 export const dueDateField = <T extends RecordWithDueDate, Changes>(
   isDone: (record: T) => boolean,
 ): FieldDefinition<T, Changes> =>
-  dateField<T, Changes>('due_date', 'Due', {
+  defineDateField<T, Changes>('due_date', 'Due', {
     renderValue: (record) =>
-      dayOf(record.due_date) === '' ? undefined : <DueDate due={record.due_date} isDone={isDone(record)} />,
+      dayOrEmpty(record.due_date) === '' ? undefined : <DueDate due={record.due_date} isDone={isDone(record)} />,
   });
 
 const isCompleted = ({ completed }: RecordWithProgress) => completed === '1';
 
 /** Editable fields of a task. */
 export const taskFields = {
-  name: textField<Task, TaskChanges>('task_name', 'Name'),
-  start: dateField<Task, TaskChanges>('start_date', 'Start'),
+  name: defineTextField<Task, TaskChanges>('task_name', 'Name'),
+  start: defineDateField<Task, TaskChanges>('start_date', 'Start'),
   due: dueDateField<Task, TaskChanges>(isCompleted),
-  progress: textField<Task, TaskChanges>('progress', 'Progress', {
+  progress: defineTextField<Task, TaskChanges>('progress', 'Progress', {
     type: 'number',
     renderValue: (task) => (
       <ProgressPercent percent={isCompleted(task) ? 100 : Number(task.progress)} name={task.task_name} />
     ),
   }),
-  state: choiceField<Task, TaskChanges>('active', 'State', [
+  state: defineChoiceField<Task, TaskChanges>('active', 'State', [
     { value: '1', text: 'Active' },
     { value: '2', text: 'On hold' },
     { value: '0', text: 'Inactive' },
   ]),
-  recurring: choiceField<Task, TaskChanges>('recurring', 'Recurring', recurrenceOptions),
-  important: choiceField<Task, TaskChanges>('important', 'Important', yesNoOptions),
-  archived: choiceField<Task, TaskChanges>('archived', 'Archived', yesNoOptions),
-  hours: textField<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
-  tags: textField<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
-  description: textField<Task, TaskChanges>('description', 'Description', { type: 'area', empty: 'Add a description' }),
-  notes: textField<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  recurring: defineChoiceField<Task, TaskChanges>('recurring', 'Recurring', recurrenceOptions),
+  important: defineChoiceField<Task, TaskChanges>('important', 'Important', yesNoOptions),
+  archived: defineChoiceField<Task, TaskChanges>('archived', 'Archived', yesNoOptions),
+  hours: defineTextField<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
+  tags: defineTextField<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  description: defineTextField<Task, TaskChanges>('description', 'Description', {
+    type: 'area',
+    empty: 'Add a description',
+  }),
+  notes: defineTextField<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };
 
 /** Editable fields of a subtask. */
 export const subtaskFields = {
-  name: textField<Subtask, SubtaskChanges>('subtask_name', 'Name'),
+  name: defineTextField<Subtask, SubtaskChanges>('subtask_name', 'Name'),
   due: dueDateField<Subtask, SubtaskChanges>(isCompleted),
 };

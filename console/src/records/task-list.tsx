@@ -3,7 +3,7 @@ import type { Project, Task, TaskFilters } from '../../../packages/sdk/src/resou
 import { DUE_SOON_DAYS, plusDays, today } from '../app/calendar-dates.ts';
 import { client } from '../app/client.ts';
 import { listFullPage } from '../app/full-page-navigation.ts';
-import { currentRoute, hrefTo, navigate, setQuery } from '../app/router.ts';
+import { currentRoute, hrefTo, navigate, updateQueryParams } from '../app/router.ts';
 import { Badge } from '../components/badge.tsx';
 import { RadioGroup, Select } from '../components/field.tsx';
 import { Menu } from '../components/menu.tsx';
@@ -13,13 +13,13 @@ import { completeTask, reopenTask } from './complete-task.ts';
 import { useDelete } from './delete-with-undo.tsx';
 import { InlineField } from './editable-fields.tsx';
 import { FilterSelect, RecordList, readQueryOption, ScreenReaderText } from './record-list.tsx';
-import { PAGE_SIZE, readPageOffset, useRecords } from './records.ts';
+import { RECORDS_PER_PAGE, readPageOffset, useRecords } from './records.ts';
 import { SubtaskList } from './subtasks.tsx';
 import { TagFilter, Tags } from './tags.tsx';
 import { taskFields, taskResource } from './task-fields.tsx';
 import './records.css';
 
-/** Views of the list, by the value of the query parameter `view`: label and API filters. */
+/** Label and API filters of each view of the list, by the value of the query parameter `view`. */
 const taskViews = {
   open: { text: 'Open', filters: () => ({ status: 'open' }) },
   soon: {
@@ -52,14 +52,14 @@ const compactDay = (day: string) => day.replaceAll('-', '');
 /** Reads the API filters from the query of the route; `projectId` limits the list to one project. */
 export function readTaskFilters(projectId = currentRoute.value.query.get('project') ?? ''): TaskFilters {
   const order = readQueryOption('order', orderOptions) ?? '';
-  const view = taskViews[readQueryOption('view', viewOptions) ?? 'open'];
+  const viewDefinition = taskViews[readQueryOption('view', viewOptions) ?? 'open'];
   const tag = currentRoute.value.query.get('tag') ?? '';
   return {
-    ...view.filters(),
+    ...viewDefinition.filters(),
     ...(projectId !== '' && { project_id: projectId }),
     ...(tag !== '' && { tag }),
     ...(order !== '' && { order }),
-    limit: PAGE_SIZE,
+    limit: RECORDS_PER_PAGE,
     offset: readPageOffset(),
   };
 }
@@ -77,23 +77,23 @@ type TaskListProps = {
 export function TaskList({ projects, projectId, onTasksChange = () => {} }: TaskListProps) {
   const filters = readTaskFilters(projectId);
   const records = useRecords((signal) => listFullPage(client.tasks, filters, signal), [filters], taskResource.idOf);
-  const withChangeReport = (updateList: (task: Task) => void) => (task: Task) => {
+  const notifyAfterUpdate = (updateList: (task: Task) => void) => (task: Task) => {
     updateList(task);
     onTasksChange();
   };
   const deletion = useDelete(taskResource, {
-    onDeleted: withChangeReport(records.remove),
-    onRestored: withChangeReport(records.append),
+    onDeleted: notifyAfterUpdate(records.remove),
+    onRestored: notifyAfterUpdate(records.append),
   });
   const fixedProjectId = projectId ?? currentRoute.value.query.get('project') ?? '';
   const [chosenProjectId, setChosenProjectId] = useState('');
-  const targetProjectId = fixedProjectId || chosenProjectId || projects?.[0]?.project_id;
+  const newTaskProjectId = fixedProjectId || chosenProjectId || projects?.[0]?.project_id;
   const view = readQueryOption('view', viewOptions) ?? 'open';
   const projectOptions = (projects ?? []).map(({ project_id, project_name }) => ({
     value: project_id,
     text: project_name,
   }));
-  const isUnfiltered = projectId === undefined;
+  const isAcrossProjects = projectId === undefined;
   return (
     <section class="stack" aria-label="Tasks">
       <div class="row filters">
@@ -101,9 +101,9 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
           label="Which tasks"
           value={view}
           options={viewOptions}
-          onChange={(newView) => setQuery({ view: newView === 'open' ? '' : newView, page: '' })}
+          onChange={(newView) => updateQueryParams({ view: newView === 'open' ? '' : newView, page: '' })}
         />
-        {isUnfiltered && (
+        {isAcrossProjects && (
           <FilterSelect
             name="project"
             label="Project"
@@ -119,14 +119,14 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
         columns={[
           <ScreenReaderText key="tick">Completed</ScreenReaderText>,
           'Task',
-          ...(isUnfiltered ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
+          ...(isAcrossProjects ? ['Project', 'Due', 'Progress', 'Assigned'] : ['Due', 'Assigned']),
         ]}
-        emptyState={<NoTasks view={view} needsProject={isUnfiltered && projects?.length === 0} />}
+        emptyState={<NoTasks view={view} needsProject={isAcrossProjects && projects?.length === 0} />}
         renderRow={(task) => (
           <TaskRow
             key={task.task_id}
             task={task}
-            hasProjectColumn={isUnfiltered}
+            hasProjectColumn={isAcrossProjects}
             onChange={records.replace}
             onDelete={() => deletion.begin(task)}
             onTasksChange={onTasksChange}
@@ -134,20 +134,20 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
           />
         )}
         createRecord={
-          targetProjectId === undefined
+          newTaskProjectId === undefined
             ? undefined
             : async (task_name) => {
-                const task = await client.tasks.create(targetProjectId, { task_name });
+                const task = await client.tasks.create(newTaskProjectId, { task_name });
                 onTasksChange();
                 return task;
               }
         }
       >
-        {fixedProjectId === '' && targetProjectId !== undefined && (
+        {fixedProjectId === '' && newTaskProjectId !== undefined && (
           <Select
             label="Into the project"
             hideLabel
-            value={targetProjectId}
+            value={newTaskProjectId}
             options={projectOptions}
             onChange={setChosenProjectId}
           />

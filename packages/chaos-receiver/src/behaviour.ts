@@ -41,7 +41,7 @@ export function outcomeOf({ senderSees }: Pick<Behaviour, 'senderSees'>): Sender
 export type BehaviourDefinition = Omit<Behaviour, 'slug'>;
 
 /** Converts a table of behaviours, keyed by slug, to a list of behaviours that know their slug. */
-export function toBehaviours(definitions: Readonly<Record<string, BehaviourDefinition>>): readonly Behaviour[] {
+export function toBehaviourList(definitions: Readonly<Record<string, BehaviourDefinition>>): readonly Behaviour[] {
   return Object.entries(definitions).map(([slug, definition]) => ({ slug, ...definition }));
 }
 

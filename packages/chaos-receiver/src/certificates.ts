@@ -84,10 +84,10 @@ export type CertificateAuthority = {
 export const DAY_MS = 86_400_000;
 
 const ECDSA_WITH_SHA256 = encodeSequence(encodeObjectIdentifier('1.2.840.10045.4.3.2'));
-const COMMON_NAME = '2.5.4.3';
+const COMMON_NAME_OID = '2.5.4.3';
 
 type KeyPair = { readonly publicKey: KeyObject; readonly privateKey: KeyObject };
-type CertificateEntity = { readonly name: string; readonly keys: KeyPair };
+type CertificateEntity = { readonly name: string; readonly keyPair: KeyPair };
 
 const generateKeyPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
@@ -99,11 +99,11 @@ export const createValidContent = (hosts: readonly string[], now: number): Certi
 });
 
 export function createAuthority(hosts: readonly string[], now: number): CertificateAuthority {
-  const root: CertificateEntity = { name: 'Carillon chaos receiver, for tests only', keys: generateKeyPair() };
+  const root: CertificateEntity = { name: 'Carillon chaos receiver, for tests only', keyPair: generateKeyPair() };
   const issueServerCertificate = (content: CertificateContent, issuer?: CertificateEntity): KeyAndCertificate => {
-    const subject: CertificateEntity = { name: 'Carillon chaos receiver', keys: generateKeyPair() };
+    const subject: CertificateEntity = { name: 'Carillon chaos receiver', keyPair: generateKeyPair() };
     const cert = signCertificate(subject, issuer ?? subject, content, createServerExtensions(content));
-    return { key: String(subject.keys.privateKey.export({ type: 'pkcs8', format: 'pem' })), cert };
+    return { key: String(subject.keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' })), cert };
   };
   return {
     certificate: signCertificate(root, root, createValidContent([], now), authorityExtensions),
@@ -122,20 +122,20 @@ function signCertificate(
   extensions: readonly Buffer[],
 ): string {
   const keyIdExtensions = [
-    encodeExtension('2.5.29.14', encodeOctetString(computeKeyIdentifier(subject.keys))),
-    encodeExtension('2.5.29.35', encodeSequence(encodeTaggedValue(0x80, computeKeyIdentifier(issuer.keys)))),
+    encodeExtension('2.5.29.14', encodeOctetString(computeKeyIdentifier(subject.keyPair))),
+    encodeExtension('2.5.29.35', encodeSequence(encodeTaggedValue(0x80, computeKeyIdentifier(issuer.keyPair)))),
   ];
   const tbsCertificate = encodeSequence(
     encodeTaggedValue(0xa0, encodeInteger(Buffer.from([2]))),
-    encodeInteger(computeKeyIdentifier(subject.keys)),
+    encodeInteger(computeKeyIdentifier(subject.keyPair)),
     ECDSA_WITH_SHA256,
     encodeDistinguishedName(issuer),
     encodeSequence(encodeTime(validFrom), encodeTime(validUntil)),
     encodeDistinguishedName(subject),
-    encodePublicKeyInfo(subject.keys),
+    encodePublicKeyInfo(subject.keyPair),
     encodeTaggedValue(0xa3, encodeSequence(...extensions, ...keyIdExtensions)),
   );
-  const signature = sign('sha256', tbsCertificate, issuer.keys.privateKey);
+  const signature = sign('sha256', tbsCertificate, issuer.keyPair.privateKey);
   const derCertificate = encodeSequence(tbsCertificate, ECDSA_WITH_SHA256, encodeBitString(signature));
   const base64Lines = derCertificate.toString('base64').match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${base64Lines.join('\n')}\n-----END CERTIFICATE-----\n`;
@@ -145,7 +145,7 @@ const encodeDistinguishedName = ({ name }: CertificateEntity) =>
   encodeSequence(
     encodeTaggedValue(
       0x31,
-      encodeSequence(encodeObjectIdentifier(COMMON_NAME), encodeTaggedValue(0x0c, Buffer.from(name))),
+      encodeSequence(encodeObjectIdentifier(COMMON_NAME_OID), encodeTaggedValue(0x0c, Buffer.from(name))),
     ),
   );
 
@@ -155,18 +155,18 @@ const encodePublicKeyInfo = ({ publicKey }: KeyPair) => publicKey.export({ type:
  * Returns the key identifier: the SHA-1 hash of the public key. It also serves as the serial number of the certificate,
  * because it is different for each key.
  */
-const computeKeyIdentifier = (keys: KeyPair) => createHash('sha1').update(encodePublicKeyInfo(keys)).digest();
+const computeKeyIdentifier = (keyPair: KeyPair) => createHash('sha1').update(encodePublicKeyInfo(keyPair)).digest();
 
 const encodeExtension = (oid: string, value: Buffer, isCritical = false) =>
   encodeSequence(encodeObjectIdentifier(oid), ...(isCritical ? [encodeTrue()] : []), encodeOctetString(value));
 
-const KEY_USAGE = '2.5.29.15';
-const BASIC_CONSTRAINTS = '2.5.29.19';
+const KEY_USAGE_OID = '2.5.29.15';
+const BASIC_CONSTRAINTS_OID = '2.5.29.19';
 
 /** Extensions of the certificate of a certificate authority. Key usage: keyCertSign, cRLSign. */
 const authorityExtensions: readonly Buffer[] = [
-  encodeExtension(BASIC_CONSTRAINTS, encodeSequence(encodeTrue()), true),
-  encodeExtension(KEY_USAGE, encodeBitString(Buffer.from([0x06]), 1), true),
+  encodeExtension(BASIC_CONSTRAINTS_OID, encodeSequence(encodeTrue()), true),
+  encodeExtension(KEY_USAGE_OID, encodeBitString(Buffer.from([0x06]), 1), true),
 ];
 
 /**
@@ -175,8 +175,8 @@ const authorityExtensions: readonly Buffer[] = [
  */
 function createServerExtensions({ hosts }: CertificateContent): readonly Buffer[] {
   return [
-    encodeExtension(BASIC_CONSTRAINTS, encodeSequence(), true),
-    encodeExtension(KEY_USAGE, encodeBitString(Buffer.from([0x80]), 7), true),
+    encodeExtension(BASIC_CONSTRAINTS_OID, encodeSequence(), true),
+    encodeExtension(KEY_USAGE_OID, encodeBitString(Buffer.from([0x80]), 7), true),
     encodeExtension('2.5.29.37', encodeSequence(encodeObjectIdentifier('1.3.6.1.5.5.7.3.1'))),
     encodeExtension('2.5.29.17', encodeSequence(...hosts.map(encodeAlternativeName))),
   ];
@@ -206,6 +206,6 @@ function encodeAddress(address: string): Buffer {
 /** Encodes a hexadecimal group of an IPv6 address as two bytes, or an IPv4 address at its end as four bytes. */
 function encodeGroup(group: string): number[] {
   if (group.includes('.')) return group.split('.').map(Number);
-  const value = Number.parseInt(group, 16);
-  return [value >> 8, value & 0xff];
+  const groupValue = Number.parseInt(group, 16);
+  return [groupValue >> 8, groupValue & 0xff];
 }

@@ -37,11 +37,11 @@ export class Connection {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.senderClosed = promise;
     this.#resolveSenderClosed = resolve;
-    this.switchTo(tcpSocket);
+    this.switchToSocket(tcpSocket);
   }
 
   /** Uses another socket for all further operations, such as the TLS socket after a handshake. */
-  switchTo(socket: Socket): void {
+  switchToSocket(socket: Socket): void {
     this.#socket = socket;
     for (const event of ['error', 'end', 'close']) socket.on(event, () => this.#onSenderClosed());
   }

@@ -31,8 +31,8 @@ export function parsePort(text: string, portCount: number): number {
 
 export function parseDuration(flag: string, text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})(ms|s|m|h)$/.exec(text.trim()) ?? [];
-  const ms = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
-  if (ms >= 1 && ms <= 3_600_000) return ms;
+  const durationMs = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+  if (durationMs >= 1 && durationMs <= 3_600_000) return durationMs;
   throw new UsageError(`--${flag} must be a duration from 1ms to 1h, such as 15s, not ${text}`);
 }
 
@@ -102,7 +102,7 @@ async function startServers(flags: Flags): Promise<void> {
   const options = parseServerOptions(flags, seed);
   const scripts = flags.each
     ? behaviours.map((one) => ({ steps: [{ behaviours: [one], times: 1 }], slug: one.slug }))
-    : [{ steps: parseSteps(flags), slug: undefined }];
+    : [{ steps: parseScriptFlag(flags), slug: undefined }];
   const port = parsePort(flags.port, scripts.length);
   if (flags.caFile !== undefined) writeCertificate(flags.caFile, options.authority.certificate);
   const servers: Server[] = [];
@@ -120,7 +120,7 @@ async function startServers(flags: Flags): Promise<void> {
   }
 }
 
-function parseSteps({ script }: Flags) {
+function parseScriptFlag({ script }: Flags) {
   const steps = script === undefined ? undefined : parseScript(script);
   if (steps !== undefined && 'error' in steps) throw new UsageError(`--script: ${steps.error}; see --list`);
   return steps;

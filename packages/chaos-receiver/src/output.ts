@@ -25,13 +25,13 @@ export function printJson(value: unknown): void {
 /** Formats the report on one connection as a line for people. */
 export function formatReportLine(report: ConnectionReport): string {
   const { at, behaviour, request, bytesRead, bytesWritten, ms, tls, error } = report;
-  const time = new Date(at).toISOString().slice(11, 23);
+  const timeText = new Date(at).toISOString().slice(11, 23);
   const requestText =
     request === undefined || request.method === '' ? '(no request)' : `${request.method} ${request.path}`;
   const tlsSuffix = tls ? ' over TLS' : '';
   const errorSuffix = error === undefined ? '' : `; ${error}`;
   const behaviourSlug = behaviour?.slug ?? '-';
-  return `${time}  ${behaviourSlug}  ${requestText}${tlsSuffix}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${errorSuffix}`;
+  return `${timeText}  ${behaviourSlug}  ${requestText}${tlsSuffix}: ${bytesRead} bytes in, ${bytesWritten} out, ${ms} ms${errorSuffix}`;
 }
 
 /** Converts the report on one connection to JSON for programs. */

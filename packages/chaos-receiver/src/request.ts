@@ -13,7 +13,7 @@ export type ReceivedRequest = {
 
 /** Maximum number of bytes of a request that are kept in memory. The receiver only counts further bytes. */
 const MAX_STORED_BYTES = 64 * 1_024;
-const MAX_BODY_SHOWN_BYTES = 2_048;
+const MAX_REPORTED_BODY_BYTES = 2_048;
 
 type RequestPart = 'request-head' | 'request-body' | 'request';
 
@@ -23,7 +23,7 @@ export class RequestReader {
   /** The last five bytes of the request, which show the end of a chunked body. */
   #lastBytes: Buffer = Buffer.alloc(0);
   #receivedByteCount = 0;
-  #headEnd = -1;
+  #headEndOffset = -1;
   #headers: Readonly<Record<string, string>> = {};
   #nextChunkArrival = Promise.withResolvers<void>();
 
@@ -35,38 +35,39 @@ export class RequestReader {
         chunk.subarray(0, MAX_STORED_BYTES - this.#storedBytes.length),
       ]);
       this.#lastBytes = Buffer.concat([this.#lastBytes, chunk]).subarray(-5);
-      if (this.#headEnd < 0) this.#detectHeadEnd();
+      if (this.#headEndOffset < 0) this.#detectHeadEnd();
       this.#nextChunkArrival.resolve();
       this.#nextChunkArrival = Promise.withResolvers();
     });
   }
 
   /** Resolves to true when the part has arrived, and to false if the sender closes the connection before. */
-  async waitFor(part: RequestPart, senderClosed: Promise<void>): Promise<boolean> {
-    let isClosed = false;
+  async waitForPart(part: RequestPart, senderClosed: Promise<void>): Promise<boolean> {
+    let hasSenderClosed = false;
     const senderClosing = senderClosed.then(() => {
-      isClosed = true;
+      hasSenderClosed = true;
     });
     while (!this.#hasArrived(part)) {
-      if (isClosed) return false;
+      if (hasSenderClosed) return false;
       await Promise.race([this.#nextChunkArrival.promise, senderClosing]);
     }
     return true;
   }
 
   #detectHeadEnd(): void {
-    this.#headEnd = this.#storedBytes.indexOf('\r\n\r\n');
-    if (this.#headEnd >= 0) this.#headers = parseHeaders(this.#storedBytes.toString('latin1', 0, this.#headEnd));
+    this.#headEndOffset = this.#storedBytes.indexOf('\r\n\r\n');
+    if (this.#headEndOffset >= 0)
+      this.#headers = parseHeaders(this.#storedBytes.toString('latin1', 0, this.#headEndOffset));
   }
 
   #hasArrived(part: RequestPart): boolean {
-    if (this.#headEnd < 0) return false;
+    if (this.#headEndOffset < 0) return false;
     if (part === 'request-head' || this.#isComplete()) return true;
     return part === 'request-body' && this.#bodyByteCount > 0;
   }
 
   get #bodyByteCount(): number {
-    return this.#headEnd < 0 ? 0 : this.#receivedByteCount - this.#headEnd - 4;
+    return this.#headEndOffset < 0 ? 0 : this.#receivedByteCount - this.#headEndOffset - 4;
   }
 
   #isComplete(): boolean {
@@ -81,11 +82,13 @@ export class RequestReader {
   }
 
   get request(): ReceivedRequest {
-    const headEnd = this.#headEnd < 0 ? this.#storedBytes.length : this.#headEnd;
-    const [requestLine = ''] = this.#storedBytes.toString('latin1', 0, headEnd).split('\r\n');
+    const headEndOffset = this.#headEndOffset < 0 ? this.#storedBytes.length : this.#headEndOffset;
+    const [requestLine = ''] = this.#storedBytes.toString('latin1', 0, headEndOffset).split('\r\n');
     const [method = '', path = ''] = requestLine.split(' ');
     const body =
-      this.#headEnd < 0 ? '' : this.#storedBytes.toString('utf8', headEnd + 4, headEnd + 4 + MAX_BODY_SHOWN_BYTES);
+      this.#headEndOffset < 0
+        ? ''
+        : this.#storedBytes.toString('utf8', headEndOffset + 4, headEndOffset + 4 + MAX_REPORTED_BODY_BYTES);
     return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyByteCount };
   }
 }

@@ -8,7 +8,7 @@ function slugsOf(text: string, count: number, seed = 1): readonly string[] {
   const steps = parseScript(text);
   assert.ok(!('error' in steps), text);
   const script = createScript(steps, seededRandom(seed));
-  return Array.from({ length: count }, () => script.next().slug);
+  return Array.from({ length: count }, () => script.nextBehaviour().slug);
 }
 
 test('a script runs step by step and starts again, or repeats its last step forever', () => {

@@ -6,10 +6,10 @@ import type { SeededRandom } from './random.ts';
 type ScriptStep = { readonly behaviours: readonly Behaviour[]; readonly times: number };
 
 /** A script, which chooses the behaviour of each successive connection. */
-export type Script = { next(): Behaviour };
+export type Script = { nextBehaviour(): Behaviour };
 
-const RANDOM = 'random';
-const MAX_TIMES = 1_000_000;
+const RANDOM_SLUG = 'random';
+const MAX_STEP_REPEATS = 1_000_000;
 
 /**
  * Parses a script such as `503*2,200`. Commas separate steps. `*2` runs a step twice, and `*` runs it forever.
@@ -27,19 +27,19 @@ export function parseScript(
     const [, slugList = '', repeatSuffix, repeatCount = ''] = /^([^*]*)(\*(\d*))?$/.exec(stepText) ?? [];
     const times = repeatSuffix === undefined ? 1 : repeatCount === '' ? Number.POSITIVE_INFINITY : Number(repeatCount);
     const slugs = slugList.split('|').map((one) => one.trim());
-    if (slugs.includes('') || times === 0 || (times > MAX_TIMES && Number.isFinite(times)))
+    if (slugs.includes('') || times === 0 || (times > MAX_STEP_REPEATS && Number.isFinite(times)))
       return {
         error: `invalid step ${stepText === '' ? '(empty)' : stepText}; valid steps are 503, 503*2, 200|503, hang*`,
       };
     const behavioursOrSlugs = slugs.flatMap((slug) =>
-      slug === RANDOM ? randomChoices : (findBehaviour(slug) ?? slug),
+      slug === RANDOM_SLUG ? randomChoices : (findBehaviour(slug) ?? slug),
     );
     const unknownSlug = behavioursOrSlugs.find((one) => typeof one === 'string');
     if (unknownSlug !== undefined) return { error: `unknown behaviour ${unknownSlug}${suggestSlugs(unknownSlug)}` };
     steps.push({ behaviours: behavioursOrSlugs.filter((one) => typeof one !== 'string'), times });
   }
-  const isEndlessBeforeLast = steps.slice(0, -1).some(({ times }) => !Number.isFinite(times));
-  return isEndlessBeforeLast ? { error: 'only the last step can repeat forever' } : steps;
+  const hasEarlyEndlessStep = steps.slice(0, -1).some(({ times }) => !Number.isFinite(times));
+  return hasEarlyEndlessStep ? { error: 'only the last step can repeat forever' } : steps;
 }
 
 /** Suggests the five slugs that are most similar to an unknown slug. */
@@ -64,15 +64,15 @@ function computeSimilarity(one: string, other: string): number {
 /** Creates a script that runs the steps in order, and starts again after the last step. */
 export function createScript(steps: readonly ScriptStep[], random: SeededRandom): Script {
   let stepIndex = 0;
-  let servedCount = 0;
+  let connectionsInStep = 0;
   return {
-    next() {
+    nextBehaviour() {
       const step = steps[stepIndex];
       if (step === undefined) throw new Error('a script needs at least one step');
-      servedCount += 1;
-      if (servedCount >= step.times) {
+      connectionsInStep += 1;
+      if (connectionsInStep >= step.times) {
         stepIndex = (stepIndex + 1) % steps.length;
-        servedCount = 0;
+        connectionsInStep = 0;
       }
       return random.pick(step.behaviours);
     },

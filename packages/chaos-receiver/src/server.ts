@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
 import { type Behaviour, formatTextResponse } from './behaviour.ts';
 import { issueValidCertificate } from './behaviours/protocols.ts';
-import { FOLLOWED_PATH } from './behaviours/statuses.ts';
+import { FOLLOWED_REDIRECT_PATH } from './behaviours/statuses.ts';
 import { behaviours, findBehaviour } from './behaviours.ts';
 import type { CertificateAuthority } from './certificates.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
@@ -36,7 +36,7 @@ export type ServerOptions = ConnectionOptions & {
 export type Server = { readonly port: number; close(): Promise<void> };
 
 /** Maximum number of paths whose script position is kept. If there are more, the oldest one starts its script again. */
-const MAX_PATHS = 10_000;
+const MAX_CACHED_PATHS = 10_000;
 
 /** Type of a TLS handshake record, which is the first byte of a TLS connection. */
 const TLS_HANDSHAKE_RECORD_TYPE = 0x16;
@@ -56,8 +56,12 @@ export async function startServer(options: ServerOptions, port: number, script?:
   const scriptOfPath = createPathScriptFinder(options);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     openSockets.add(socket);
-    const handler = new ConnectionHandler(options, socket, { behaviour: script?.next(), scriptOfPath, startTls });
-    handler.handle().finally(async () => {
+    const handler = new ConnectionHandler(options, socket, {
+      behaviour: script?.nextBehaviour(),
+      scriptOfPath,
+      startTls,
+    });
+    handler.serveConnection().finally(async () => {
       await handler.closeAndReport();
       openSockets.delete(socket);
     });
@@ -110,7 +114,7 @@ class ConnectionHandler {
     this.#origin = { at: Date.now(), port, from: `${tcpSocket.remoteAddress}:${tcpSocket.remotePort}` };
   }
 
-  async handle(): Promise<void> {
+  async serveConnection(): Promise<void> {
     if (this.#behaviour?.startsAt === 'connected') return this.#runBehaviour();
     const firstByte = await this.#peekFirstByte();
     if (firstByte === undefined) return;
@@ -141,7 +145,7 @@ class ConnectionHandler {
 
   async #performHandshake(): Promise<boolean> {
     try {
-      this.#connection.switchTo(await this.#startTls(this.#tcpSocket, this.#behaviour));
+      this.#connection.switchToSocket(await this.#startTls(this.#tcpSocket, this.#behaviour));
       return true;
     } catch (error) {
       this.#error = error instanceof Error ? error.message : String(error);
@@ -153,23 +157,23 @@ class ConnectionHandler {
   async #readRequest(): Promise<void> {
     const reader = new RequestReader(this.#connection.socket);
     const { senderClosed } = this.#connection;
-    if (await reader.waitFor('request-head', senderClosed)) {
+    if (await reader.waitForPart('request-head', senderClosed)) {
       this.#chooseBehaviour(reader.request.path);
       const startsAt = this.#behaviour?.startsAt ?? 'request';
       if (reader.expectsContinue && startsAt !== 'request-head')
         this.#connection.write('HTTP/1.1 100 Continue\r\n\r\n');
-      if (startsAt === 'request' || startsAt === 'request-body') await reader.waitFor(startsAt, senderClosed);
+      if (startsAt === 'request' || startsAt === 'request-body') await reader.waitForPart(startsAt, senderClosed);
     }
     this.#connection.request = reader.request;
     if (!this.#connection.hasSenderClosed) await this.#runBehaviour();
   }
 
   #chooseBehaviour(path: string): void {
-    if (path === FOLLOWED_PATH) this.#behaviour = findBehaviour('200');
+    if (path === FOLLOWED_REDIRECT_PATH) this.#behaviour = findBehaviour('200');
     if (this.#behaviour === undefined) {
       const script = this.#scriptOfPath(path);
       if ('error' in script) this.#error = script.error;
-      else this.#behaviour = script.next();
+      else this.#behaviour = script.nextBehaviour();
     }
     if (this.#behaviour?.tls !== undefined && !this.#isTls) this.#error = `${this.#behaviour.slug} requires https`;
   }
@@ -227,7 +231,7 @@ function createPathScriptFinder({ seed }: ServerOptions): FindPathScript {
       };
     const script = createScript(steps, random.fork());
     const [oldestPath] = scripts.keys();
-    if (scripts.size >= MAX_PATHS && oldestPath !== undefined) scripts.delete(oldestPath);
+    if (scripts.size >= MAX_CACHED_PATHS && oldestPath !== undefined) scripts.delete(oldestPath);
     scripts.set(path, script);
     return script;
   };

@@ -75,7 +75,7 @@ export interface Activity {
 }
 
 /** Creates the methods for the activity at `/activity`. */
-export function activity(send: Send): Activity {
+export function createActivityMethods(send: Send): Activity {
   return {
     async list(filters = {}, options) {
       const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
@@ -156,7 +156,7 @@ export interface Deliveries extends ListMethods<Delivery, DeliveryFilters>, GetM
 }
 
 /** Creates the methods for deliveries at `/deliveries`. */
-export function deliveries(send: Send): Deliveries {
+export function createDeliveryMethods(send: Send): Deliveries {
   return {
     ...listMethods<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),
     ...getMethod<DeliveryDetail>(send, 'deliveries'),

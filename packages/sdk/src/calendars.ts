@@ -79,7 +79,7 @@ export interface Calendars extends ListMethods<Calendar, CalendarFilters>, GetMe
 }
 
 /** Creates the methods for calendars at `/calendars`. */
-export function calendars(send: Send): Calendars {
+export function createCalendarMethods(send: Send): Calendars {
   return {
     ...listMethods<Calendar, CalendarFilters>(send, 'calendars', 'id'),
     ...getMethod<Calendar>(send, 'calendars'),

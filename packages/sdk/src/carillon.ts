@@ -1,10 +1,17 @@
-import { type Deliveries, deliveries } from './activity.ts';
-import { type Calendars, calendars } from './calendars.ts';
-import { type Hooks, hooks } from './hooks.ts';
-import { type Keys, keys } from './keys.ts';
-import { type Notifications, notifications } from './notifications.ts';
+import { createDeliveryMethods, type Deliveries } from './activity.ts';
+import { type Calendars, createCalendarMethods } from './calendars.ts';
+import { createHookMethods, type Hooks } from './hooks.ts';
+import { createKeyMethods, type Keys } from './keys.ts';
+import { createFeedMethods, type Notifications } from './notifications.ts';
 import { fetchNotifiedRecord, type NotifiedRecord } from './parse-notification.ts';
-import { type AccountMethods, type CallerMethods, company, type Users, user, users } from './people.ts';
+import {
+  type AccountMethods,
+  type CallerMethods,
+  createAccountMethods,
+  createCallerMethods,
+  createUserMethods,
+  type Users,
+} from './people.ts';
 import {
   type Clients,
   type Comments,
@@ -105,15 +112,15 @@ export class Carillon {
   readonly deliveries: Deliveries;
   /** The feed: all occurrences (domain events) of the account. */
   readonly notifications: Notifications;
-  readonly #root: string;
+  readonly #apiRoot: string;
 
   /** @throws TypeError if `baseUrl` is not an absolute http or https URL, or has userinfo, a query or a fragment. */
   constructor(options: RouteGroupOptions) {
-    const transportOptions = transportOptionsOf(options);
-    this.#root = transportOptions.root;
+    const transportOptions = resolveClientOptions(options);
+    this.#apiRoot = transportOptions.root;
     const send = createSend(transportOptions);
     this.events = events(send);
-    this.calendars = calendars(send);
+    this.calendars = createCalendarMethods(send);
     this.clients = clients(send);
     this.contacts = contacts(send);
     this.projects = projects(send);
@@ -121,14 +128,14 @@ export class Carillon {
     this.subtasks = subtasks(send);
     this.timeEntries = timeEntries(send);
     this.comments = comments(send);
-    this.user = user(send);
-    this.users = users(send);
+    this.user = createCallerMethods(send);
+    this.users = createUserMethods(send);
     this.teams = teams(send);
-    this.company = company(send);
-    this.keys = keys(send);
-    this.hooks = hooks(send);
-    this.deliveries = deliveries(send);
-    this.notifications = notifications(send, createOpenStream(transportOptions));
+    this.company = createAccountMethods(send);
+    this.keys = createKeyMethods(send);
+    this.hooks = createHookMethods(send);
+    this.deliveries = createDeliveryMethods(send);
+    this.notifications = createFeedMethods(send, createOpenStream(transportOptions));
   }
 
   /**
@@ -142,12 +149,12 @@ export class Carillon {
    * ```
    */
   async fetchNotifiedRecord(resourceUrl: string, options?: CallOptions): Promise<NotifiedRecord> {
-    return fetchNotifiedRecord(this, this.#root, resourceUrl, options);
+    return fetchNotifiedRecord(this, this.#apiRoot, resourceUrl, options);
   }
 }
 
 /** Fills in the default for each option that the caller omitted. */
-export function transportOptionsOf(options: RouteGroupOptions): TransportOptions & RetryOptions {
+export function resolveClientOptions(options: RouteGroupOptions): TransportOptions & RetryOptions {
   return {
     root: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,

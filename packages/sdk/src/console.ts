@@ -1,18 +1,18 @@
-import { type Activity, activity } from './activity.ts';
+import { type Activity, createActivityMethods } from './activity.ts';
 import type { DateText, Flag } from './api-types.ts';
-import { Carillon, type CarillonOptions, createSend, transportOptionsOf } from './carillon.ts';
+import { Carillon, type CarillonOptions, createSend, resolveClientOptions } from './carillon.ts';
 import { type CheckTarget, createCheckTargetMethod } from './hooks.ts';
 import {
+  createInvitationMethods,
+  createPassphraseMethods,
+  createSessionMethods,
   type Invitations,
-  invitations,
   type PassphraseMethods,
-  passphrase,
   type Sessions,
   type SignedInUser,
-  sessions,
 } from './people.ts';
 import { recordOf } from './response-body.ts';
-import { createOverviewMethod, type GetOverview, type Hours, hours } from './stats.ts';
+import { createHourMethods, createOverviewMethod, type GetOverview, type Hours } from './stats.ts';
 import type { CallOptions, Send } from './transport.ts';
 
 /** Options of the console's client, which authenticates with the session cookie. */
@@ -62,7 +62,7 @@ export class CarillonConsole extends Carillon {
   readonly overview: GetOverview;
   /** Checks whether the service would accept a URL as a target. The result contains the reason. */
   readonly checkTarget: CheckTarget;
-  readonly #sendPublic: Send;
+  readonly #sendToPublicRoutes: Send;
 
   constructor(options: ConsoleOptions) {
     // The console shows errors immediately instead of retrying, and its API stores no responses for retries.
@@ -74,15 +74,15 @@ export class CarillonConsole extends Carillon {
       storesResponses: false,
     };
     super(consoleOptions);
-    const send = createSend(transportOptionsOf(consoleOptions));
-    this.sessions = sessions(send);
-    this.invitations = invitations(send);
-    this.passphrase = passphrase(send);
-    this.activity = activity(send);
-    this.hours = hours(send);
+    const send = createSend(resolveClientOptions(consoleOptions));
+    this.sessions = createSessionMethods(send);
+    this.invitations = createInvitationMethods(send);
+    this.passphrase = createPassphraseMethods(send);
+    this.activity = createActivityMethods(send);
+    this.hours = createHourMethods(send);
     this.overview = createOverviewMethod(send);
     this.checkTarget = createCheckTargetMethod(send);
-    this.#sendPublic = createSend(transportOptionsOf({ ...consoleOptions, basePath: '/console' }));
+    this.#sendToPublicRoutes = createSend(resolveClientOptions({ ...consoleOptions, basePath: '/console' }));
   }
 
   /**
@@ -94,7 +94,7 @@ export class CarillonConsole extends Carillon {
    * ```
    */
   async signIn(input: SignInInput, options?: CallOptions): Promise<SignedInUser> {
-    return recordOf(await this.#sendPublic({ ...options, method: 'POST', path: ['session'], body: input }));
+    return recordOf(await this.#sendToPublicRoutes({ ...options, method: 'POST', path: ['session'], body: input }));
   }
 
   /**
@@ -106,7 +106,7 @@ export class CarillonConsole extends Carillon {
    * ```
    */
   async signOut(options?: CallOptions): Promise<void> {
-    await this.#sendPublic({ ...options, method: 'DELETE', path: ['session'] });
+    await this.#sendToPublicRoutes({ ...options, method: 'DELETE', path: ['session'] });
   }
 
   /**
@@ -119,7 +119,9 @@ export class CarillonConsole extends Carillon {
    * ```
    */
   async getInvitedUser(token: string, options?: CallOptions): Promise<InvitedUser> {
-    return recordOf(await this.#sendPublic({ ...options, method: 'POST', path: ['invitation'], body: { token } }));
+    return recordOf(
+      await this.#sendToPublicRoutes({ ...options, method: 'POST', path: ['invitation'], body: { token } }),
+    );
   }
 
   /**
@@ -132,7 +134,7 @@ export class CarillonConsole extends Carillon {
    */
   async acceptInvitation(token: string, passphrase: string, options?: CallOptions): Promise<SignedInUser> {
     return recordOf(
-      await this.#sendPublic({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }),
+      await this.#sendToPublicRoutes({ ...options, method: 'POST', path: ['welcome'], body: { token, passphrase } }),
     );
   }
 }

@@ -36,19 +36,19 @@ function parseServerSentEvent(text: string): ServerSentEvent {
   const fields = text.split('\n').map((line) => /^([^:]*):? ?(.*)$/s.exec(line) ?? []);
   const valuesOf = (fieldName: string) =>
     fields.filter(([, name]) => name === fieldName).map(([, , value = '']) => value);
-  const data = valuesOf('data');
+  const dataLines = valuesOf('data');
   const retryText = valuesOf('retry').at(-1);
   return {
     id: valuesOf('id').at(-1),
-    data: data.length === 0 ? undefined : data.join('\n'),
+    data: dataLines.length === 0 ? undefined : dataLines.join('\n'),
     retryMs: retryText !== undefined && /^\d+$/.test(retryText) ? Number(retryText) : undefined,
   };
 }
 
 /** Delay before the first reconnection. It doubles with each failure. The field `retry` of an event replaces it. */
-const INITIAL_WAIT_MS = 1_000;
+const INITIAL_RECONNECT_DELAY_MS = 1_000;
 /** Maximum delay before reconnecting. */
-const MAX_WAIT_MS = 30_000;
+const MAX_RECONNECT_DELAY_MS = 30_000;
 
 /** After this time without data, the connection counts as lost. The service sends a heartbeat every 15 seconds. */
 const SILENCE_TIMEOUT_MS = 45_000;
@@ -69,8 +69,8 @@ export async function* followEvents<T>(
   { signal }: FollowOptions = {},
 ): AsyncGenerator<T, void, undefined> {
   let { after } = query;
-  let initialWaitMs = INITIAL_WAIT_MS;
-  let waitMs = INITIAL_WAIT_MS;
+  let initialWaitMs = INITIAL_RECONNECT_DELAY_MS;
+  let waitMs = INITIAL_RECONNECT_DELAY_MS;
   let isFirstConnection = true;
   while (!signal?.aborted) {
     const silenceTimeout = new SilenceTimeout();
@@ -95,7 +95,7 @@ export async function* followEvents<T>(
       silenceTimeout.stop();
     }
     await systemPorts.pause(waitMs, signal);
-    waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
+    waitMs = Math.min(2 * waitMs, MAX_RECONNECT_DELAY_MS);
   }
 }
 

@@ -158,7 +158,7 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
 }
 
 /** Creates the methods for hooks at `/hooks`. */
-export function hooks(send: Send): Hooks {
+export function createHookMethods(send: Send): Hooks {
   return {
     ...listMethods<Hook, HookFilters>(send, 'hooks', 'id'),
     ...getMethod<Hook>(send, 'hooks'),

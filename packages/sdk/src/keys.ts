@@ -104,7 +104,7 @@ export interface Keys extends ListMethods<ApiKey, KeyFilters>, GetMethod<ApiKey>
 }
 
 /** Creates the methods for API keys at `/keys`. */
-export function keys(send: Send): Keys {
+export function createKeyMethods(send: Send): Keys {
   return {
     ...listMethods<ApiKey, KeyFilters>(send, 'keys', 'id'),
     ...getMethod<ApiKey>(send, 'keys'),

@@ -71,7 +71,7 @@ export interface Notifications {
 }
 
 /** Creates the methods for the feed at `/notifications`. */
-export function notifications(send: Send, openStream: OpenStream): Notifications {
+export function createFeedMethods(send: Send, openStream: OpenStream): Notifications {
   return {
     follow: (query, options) => followEvents(openStream, { path: ['notifications'], query }, options),
     async list(filters = {}, options) {

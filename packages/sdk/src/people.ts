@@ -53,7 +53,7 @@ export interface AccountMethods {
 }
 
 /** Creates the methods for the account at `/company`. */
-export function company(send: Send): AccountMethods {
+export function createAccountMethods(send: Send): AccountMethods {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['company'] })) };
 }
 
@@ -71,7 +71,7 @@ export interface CallerMethods {
 }
 
 /** Creates the methods for the caller at `/user`. */
-export function user(send: Send): CallerMethods {
+export function createCallerMethods(send: Send): CallerMethods {
   return { get: async (options) => recordOf(await send({ ...options, method: 'GET', path: ['user'] })) };
 }
 
@@ -116,7 +116,7 @@ export type UserChanges = Optional<UserInput>;
 export type Users = EditableMethods<User, UserChanges, PageWindow> & CreateMethod<User, UserInput>;
 
 /** Creates the methods for users at `/users`. */
-export function users(send: Send): Users {
+export function createUserMethods(send: Send): Users {
   return {
     ...editableMethods<User, UserChanges, PageWindow>(send, 'users', 'user_id'),
     ...createMethod<User, UserInput>(send, 'users'),
@@ -162,7 +162,7 @@ export interface Invitations
 }
 
 /** Creates the methods for invitations at `/invitations`. */
-export function invitations(send: Send): Invitations {
+export function createInvitationMethods(send: Send): Invitations {
   return {
     ...listMethods<Invitation, InvitationFilters>(send, 'invitations', 'id'),
     ...createMethod<IssuedInvitation, InvitationInput>(send, 'invitations'),
@@ -193,7 +193,7 @@ export interface PassphraseMethods {
 }
 
 /** Creates the methods for the passphrase at `/passphrase`. */
-export function passphrase(send: Send): PassphraseMethods {
+export function createPassphraseMethods(send: Send): PassphraseMethods {
   return {
     set: async (input, options) =>
       recordOf(await send({ ...options, method: 'PUT', path: ['passphrase'], body: input })),
@@ -244,7 +244,7 @@ export interface Sessions extends ListMethods<Session, SessionFilters> {
 }
 
 /** Creates the methods for sessions at `/sessions`. */
-export function sessions(send: Send): Sessions {
+export function createSessionMethods(send: Send): Sessions {
   return {
     ...listMethods<Session, SessionFilters>(send, 'sessions', 'id'),
     end: deleteMethod(send, 'sessions').delete,

@@ -131,8 +131,8 @@ export function editableMethods<T extends object, C, F extends ListFilters>(
 export function getMethod<T extends object>(send: Send, resourceType: string): GetMethod<T> {
   return {
     async get(id, { known, ...options } = {}) {
-      const condition = known === undefined ? {} : { ifNoneMatch: etagOf(known) };
-      const response = await send({ ...options, ...condition, method: 'GET', path: [resourceType, id] });
+      const preconditionOptions = known === undefined ? {} : { ifNoneMatch: etagOf(known) };
+      const response = await send({ ...options, ...preconditionOptions, method: 'GET', path: [resourceType, id] });
       return known !== undefined && response.status === 304 ? known : recordOf(response);
     },
   };
@@ -235,8 +235,8 @@ export function listMethods<T, F extends ListFilters>(
           yieldedIds.add(idOf(record));
           yield record;
         }
-        const nextPage = parseNextPageLink(response);
-        nextFilters = nextPage && { ...filters, ...nextPage };
+        const nextPageQuery = parseNextPageLink(response);
+        nextFilters = nextPageQuery && { ...filters, ...nextPageQuery };
       }
     },
   };

@@ -3,10 +3,10 @@ import { type RuntimePorts, systemPorts } from './runtime.ts';
 import type { ApiCall, ApiResponse, Send } from './transport.ts';
 
 /** Delay before the first retry. It doubles with each retry, up to a maximum. Jitter shortens it by up to half. */
-const INITIAL_WAIT_MS = 500;
+const INITIAL_RETRY_DELAY_MS = 500;
 
 /** Maximum delay before a retry. If `Retry-After` is longer, the call rejects instead of waiting. */
-const MAX_WAIT_MS = 60_000;
+const MAX_RETRY_DELAY_MS = 60_000;
 
 /** Options of a client for retries. */
 export type RetryOptions = {
@@ -27,22 +27,22 @@ export function withRetries(send: Send, options: RetryOptions, ports: RuntimePor
   return async (originalCall) => {
     const { retries = options.retries, timeoutMs = options.timeoutMs } = originalCall;
     if (!(retries > 0)) return send({ ...originalCall, timeoutMs });
-    const call = prepareForRetries(originalCall, options, ports);
-    const endsAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
-    const getRemainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(endsAt - ports.now())));
-    let mayHaveRun = false;
+    const call = toRepeatableCall(originalCall, options, ports);
+    const deadlineAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
+    const getRemainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(deadlineAt - ports.now())));
+    let mayHaveExecuted = false;
     for (let retryCount = 0; ; retryCount += 1) {
       try {
         return await send({ ...call, timeoutMs: getRemainingMs() });
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
         // An earlier attempt may have deleted the record, and its response was lost (C28).
-        if (mayHaveRun && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED;
-        const waitMs = retryDelayMs(error, retryCount, ports);
+        if (mayHaveExecuted && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED_RESPONSE;
+        const waitMs = computeRetryDelayMs(error, retryCount, ports);
         const isRetryable =
-          retryCount < retries && isTransient(error) && (isNotExecuted(error) || isRepeatable(call, options));
-        if (!isRetryable || waitMs > MAX_WAIT_MS || ports.now() + waitMs >= endsAt) throw error;
-        mayHaveRun ||= !isNotExecuted(error);
+          retryCount < retries && isTransientError(error) && (wasNotExecuted(error) || isRepeatable(call, options));
+        if (!isRetryable || waitMs > MAX_RETRY_DELAY_MS || ports.now() + waitMs >= deadlineAt) throw error;
+        mayHaveExecuted ||= !wasNotExecuted(error);
         await ports.pause(waitMs, call.signal);
         call.signal?.throwIfAborted();
       }
@@ -50,13 +50,13 @@ export function withRetries(send: Send, options: RetryOptions, ports: RuntimePor
   };
 }
 
-const ALREADY_DELETED: ApiResponse = { status: 200, headers: new Headers(), body: [] };
+const ALREADY_DELETED_RESPONSE: ApiResponse = { status: 200, headers: new Headers(), body: [] };
 
 /**
  * Returns the call with an idempotency key, and with a copy of its body, so that later changes of the input have no
  * effect.
  */
-function prepareForRetries(call: ApiCall, { storesResponses }: RetryOptions, ports: RuntimePorts): ApiCall {
+function toRepeatableCall(call: ApiCall, { storesResponses }: RetryOptions, ports: RuntimePorts): ApiCall {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
   const needsKey = storesResponses && call.method === 'POST' && call.idempotencyKey === undefined;
   return { ...call, body, ...(needsKey && { idempotencyKey: ports.createIdempotencyKey() }) };
@@ -65,15 +65,15 @@ function prepareForRetries(call: ApiCall, { storesResponses }: RetryOptions, por
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 
 /** Whether a retry may succeed. After the error `timeout`, no time is left for one. */
-function isTransient({ code, status }: CarillonError): boolean {
+function isTransientError({ code, status }: CarillonError): boolean {
   return code === 'connection' || code === 'idempotency_in_progress' || TRANSIENT_STATUSES.has(status);
 }
 
 /** Error codes that mean that the call was not executed. */
-const NOT_EXECUTED: ReadonlySet<ProblemCode> = new Set(['request_timeout', 'overloaded', 'storage_unavailable']);
+const NOT_EXECUTED_CODES: ReadonlySet<ProblemCode> = new Set(['request_timeout', 'overloaded', 'storage_unavailable']);
 
-function isNotExecuted({ code, status }: CarillonError): boolean {
-  return status === 429 || NOT_EXECUTED.has(code);
+function wasNotExecuted({ code, status }: CarillonError): boolean {
+  return status === 429 || NOT_EXECUTED_CODES.has(code);
 }
 
 /**
@@ -86,7 +86,8 @@ function isRepeatable({ method, idempotencyKey, ifMatch }: ApiCall, { storesResp
   return ifMatch === undefined;
 }
 
-function retryDelayMs({ retryAfterS = 0 }: CarillonError, retryCount: number, ports: RuntimePorts): number {
-  const backoffMs = Math.min(INITIAL_WAIT_MS * 2 ** retryCount, MAX_WAIT_MS) * (1 - ports.randomFraction() / 2);
+function computeRetryDelayMs({ retryAfterS = 0 }: CarillonError, retryCount: number, ports: RuntimePorts): number {
+  const backoffMs =
+    Math.min(INITIAL_RETRY_DELAY_MS * 2 ** retryCount, MAX_RETRY_DELAY_MS) * (1 - ports.randomFraction() / 2);
   return Math.max(retryAfterS * 1_000, backoffMs);
 }

@@ -37,8 +37,8 @@ function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls a function after `waitMs`. The returned function cancels it. The timer does not keep the process alive. */
-export function callAfter(waitMs: number, run: () => void): () => void {
-  const timer: unknown = setTimeout(run, Math.min(waitMs, MAX_TIMER_MS));
+export function callAfter(waitMs: number, callback: () => void): () => void {
+  const timer: unknown = setTimeout(callback, Math.min(waitMs, MAX_TIMER_MS));
   // In Node and Bun a timer is an object with `unref`; elsewhere it is a number.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') {
     timer.unref();
@@ -50,13 +50,13 @@ export function callAfter(waitMs: number, run: () => void): () => void {
  * Resolves with the result of the promise, or with undefined after `timeoutMs`. In the latter case the work behind the
  * promise continues, and its errors are ignored.
  */
-export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T | undefined> {
+export async function withTimeout<T>(timeoutMs: number, promise: Promise<T>): Promise<T | undefined> {
   let cancelTimer = () => {};
   const timeoutPromise = new Promise<undefined>((resolve) => {
     cancelTimer = callAfter(timeoutMs, () => resolve(undefined));
   });
   try {
-    return await Promise.race([work, timeoutPromise]);
+    return await Promise.race([promise, timeoutPromise]);
   } finally {
     cancelTimer();
   }

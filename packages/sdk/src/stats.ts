@@ -64,6 +64,6 @@ export type HourFilters = PageWindow & Optional<{ hook_id: Id; user_id: Id }>;
 export type Hours = ListMethods<HourCounts, HourFilters>;
 
 /** Creates the methods for hours at `/hours`. */
-export function hours(send: Send): Hours {
+export function createHourMethods(send: Send): Hours {
   return listMethods<HourCounts, HourFilters>(send, 'hours', 'hook_id', 'hour');
 }

@@ -16,10 +16,10 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 export function requireHeaderValue(name: string, value: string): string {
   // A key that was read from a file ends with a newline, and a key from the environment may be missing.
-  const trimmed = typeof value === 'string' ? value.trim() : '';
-  if (!VISIBLE_ASCII.test(trimmed))
+  const trimmedValue = typeof value === 'string' ? value.trim() : '';
+  if (!VISIBLE_ASCII.test(trimmedValue))
     throw new TypeError(`The ${name} is empty or missing, or contains characters that a header cannot have.`);
-  return trimmed;
+  return trimmedValue;
 }
 
 /**
@@ -118,8 +118,8 @@ export type TransportOptions = {
  */
 export function createTransport(options: TransportOptions): Send {
   return (call) => {
-    const timeout = createTimeoutSignal(call.timeoutMs ?? 0);
-    return sendRequest(options, call, 'application/json', timeout, async (response) =>
+    const timeoutSignal = createTimeoutSignal(call.timeoutMs ?? 0);
+    return sendRequest(options, call, 'application/json', timeoutSignal, async (response) =>
       parseResponse(response, await response.text()),
     );
   };
@@ -127,20 +127,20 @@ export function createTransport(options: TransportOptions): Send {
 
 /** Creates an `OpenStream`. Until the stream is open, it rejects for the same reasons as a `Send`. */
 export function createOpenStream(options: TransportOptions): OpenStream {
-  return (call) => sendRequest(options, call, EVENT_STREAM, undefined, toEventStream);
+  return (call) => sendRequest(options, call, EVENT_STREAM_MEDIA_TYPE, undefined, readEventStream);
 }
 
-const EVENT_STREAM = 'text/event-stream';
+const EVENT_STREAM_MEDIA_TYPE = 'text/event-stream';
 
 async function sendRequest<T>(
   options: TransportOptions,
   call: ApiCall,
   acceptHeader: string,
-  timeout: AbortSignal | undefined,
+  timeoutSignal: AbortSignal | undefined,
   readResponse: (response: Response) => Promise<T>,
 ): Promise<T> {
   const url = buildRequestUrl(options.root, call);
-  const init = createRequestInit(call, options.auth, acceptHeader, timeout);
+  const init = createRequestInit(call, options.auth, acceptHeader, timeoutSignal);
   try {
     const response = await options.fetch(url, init);
     await rejectRedirect(response, `${call.method} ${url}`);
@@ -149,7 +149,7 @@ async function sendRequest<T>(
     if (error instanceof CarillonError) throw error;
     if (call.signal?.aborted) throw call.signal.reason;
     const requestLine = `${call.method} ${url}`;
-    if (timeout?.aborted) {
+    if (timeoutSignal?.aborted) {
       throw new CarillonError({ code: 'timeout', status: 0, message: `${requestLine}: timed out`, cause: error });
     }
     const message = `${requestLine}: ${describeFetchError(error)}`;
@@ -162,16 +162,16 @@ async function rejectRedirect({ type, status, headers, body }: Response, request
   const isRedirect = type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
   if (!isRedirect) return;
   await body?.cancel();
-  const target = headers.get('location') ?? 'another URL';
+  const redirectTarget = headers.get('location') ?? 'another URL';
   throw unexpectedResponseError(
     status,
-    `${requestLine}: redirects are not followed; the service redirects to ${target}`,
+    `${requestLine}: redirects are not followed; the service redirects to ${redirectTarget}`,
   );
 }
 
-async function toEventStream(response: Response): Promise<ReadableStream<Uint8Array>> {
+async function readEventStream(response: Response): Promise<ReadableStream<Uint8Array>> {
   const { status, headers, body } = response;
-  if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM) && body !== null) return body;
+  if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM_MEDIA_TYPE) && body !== null) return body;
   parseResponse(response, await response.text());
   throw unexpectedResponseError(status, `The response (${status}) is not a stream of events.`);
 }
@@ -191,9 +191,10 @@ function buildRequestUrl(root: string, call: ApiCall): string {
  * reach the list.
  */
 function encodeSegment(segment: string | number): string {
-  const text = String(segment);
-  if (text === '' || text === '.' || text === '..') throw new TypeError(`${JSON.stringify(text)} is not an id.`);
-  return encodeURIComponent(text);
+  const segmentText = String(segment);
+  if (segmentText === '' || segmentText === '.' || segmentText === '..')
+    throw new TypeError(`${JSON.stringify(segmentText)} is not an id.`);
+  return encodeURIComponent(segmentText);
 }
 
 function createTimeoutSignal(timeoutMs: number): AbortSignal | undefined {
@@ -204,10 +205,10 @@ function createRequestInit(
   call: ApiCall,
   auth: CredentialsProvider,
   acceptHeader: string,
-  timeout: AbortSignal | undefined,
+  timeoutSignal: AbortSignal | undefined,
 ): RequestInit {
   const { headers, ...rest } = auth();
-  const signals = [call.signal, timeout].filter((signal) => signal !== undefined);
+  const signals = [call.signal, timeoutSignal].filter((signal) => signal !== undefined);
   const hasBody = call.body !== undefined;
   return {
     ...rest,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
-import { expiryTimestamp } from '../../durations.ts';
+import { computeExpiryTimestamp } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import { parseId } from '../../http/fields/field.ts';
 import { permissionsOf } from '../../permissions.ts';
@@ -14,7 +14,7 @@ import type { AccountWrite } from '../../store/account-scope.ts';
 import { removeExportedAccount } from '../../transfer/remove.ts';
 import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connect.ts';
 import { readEmail, readExpiry, readPermissions, readPlainText, readRole } from '../input/parse-flag.ts';
-import { addProgressOption, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
+import { addProgressOption, createProgressFromFlags, type ProgressFlags } from '../output/progress.ts';
 import { CliError } from '../output/screen.ts';
 import {
   addDatabaseOptions,
@@ -39,13 +39,13 @@ export function addAccountCommands(program: Command): void {
       if (domain === undefined)
         throw new CliError([`--domain must be a host name, such as acme.example; ${flags.domain} is not one.`]);
       const email = readEmail(flags.email);
-      const account = await withStore(flags, (store) =>
+      const createdAccount = await withStore(flags, (store) =>
         store.write((tx) => createAccount(tx, { domain, email }, systemClock.now(), systemRandom)),
       );
-      printResult(flags, { ...account, user_id: String(account.user_id) }, [
-        `domain: ${account.domain}`,
-        `user: ${account.user_id}`,
-        `key: ${account.key}`,
+      printResult(flags, { ...createdAccount, user_id: String(createdAccount.user_id) }, [
+        `domain: ${createdAccount.domain}`,
+        `user: ${createdAccount.user_id}`,
+        `key: ${createdAccount.key}`,
       ]);
     });
   addDatabaseOptions(accountsCommand.command('update'))
@@ -71,16 +71,16 @@ async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
     ...(companyName === undefined ? {} : { company_name: readPlainText('--company-name', companyName, 255) }),
     ...(timeZone === undefined ? {} : { time_zone: timeZone }),
   };
-  const account = await withAccount(flags, (write) => changeAccount(write, accountChanges));
-  printResult(flags, account, [
-    `domain: ${account.domain}`,
-    `company name: ${account.company_name}`,
-    `time zone: ${account.time_zone}`,
+  const updatedAccount = await withAccount(flags, (write) => changeAccount(write, accountChanges));
+  printResult(flags, updatedAccount, [
+    `domain: ${updatedAccount.domain}`,
+    `company name: ${updatedAccount.company_name}`,
+    `time zone: ${updatedAccount.time_zone}`,
   ]);
 }
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
-  const transferPorts = { clock: systemClock, progress: progressFromFlags(flags) };
+  const transferPorts = { clock: systemClock, progress: createProgressFromFlags(flags) };
   const removedRowCount = await withExclusiveStore(flags, (store) =>
     removeExportedAccount({ ...transferPorts, store }, flags.exported, flags.domain),
   );
@@ -199,7 +199,7 @@ async function createKey(flags: KeyCreateFlags): Promise<void> {
       userId: user.user_id,
       label: readPlainText('--label', flags.label, 255),
       permissions: requestedPermissions ?? rolePermissions,
-      expiresAt: expiryTimestamp(expiry, write.now),
+      expiresAt: computeExpiryTimestamp(expiry, write.now),
     };
     return insertKey(write, keyInput, systemRandom);
   });
@@ -230,12 +230,12 @@ async function listKeys(flags: KeyListFlags): Promise<void> {
     expires: formatTimestamp(row.expires_at),
     revoked: row.revoked_at !== null,
   }));
-  const lines = listedKeys.map((row) => [
-    row.id,
-    row.email,
-    row.label,
-    row.revoked ? 'revoked' : 'live',
-    `last used ${row.last_used}`,
+  const lines = listedKeys.map((listedKey) => [
+    listedKey.id,
+    listedKey.email,
+    listedKey.label,
+    listedKey.revoked ? 'revoked' : 'live',
+    `last used ${listedKey.last_used}`,
   ]);
   printResult(flags, listedKeys, lines);
 }

@@ -17,13 +17,13 @@ export function addAuditCommand(program: Command): void {
     .option('--since <duration>', 'Only this recent: 7d, 12h, 30m. Default: all.')
     .option('--action <action>', `Only this action: one of ${Object.keys(auditActions).join(', ')}.`)
     .action(async (flags: AuditFlags) => {
-      const since = readSince(flags.since);
+      const sinceTimestamp = readSinceTimestamp(flags.since);
       const action = readAuditAction(flags.action);
       const rows = await withStore(flags, async ({ read }) => {
         const accountId = flags.domain === undefined ? undefined : await findAccountId(read, flags.domain);
         if (flags.domain !== undefined && accountId === undefined)
           throw new CliError([`There is no account with the domain ${flags.domain}.`]);
-        return listAuditEntries(read, { accountId, action, since });
+        return listAuditEntries(read, { accountId, action, happenedSince: sinceTimestamp });
       });
       const listedEntries = rows.map((row) => ({
         id: String(row.audit_id),
@@ -37,20 +37,20 @@ export function addAuditCommand(program: Command): void {
         source: row.source,
         detail: JSON.parse(row.detail),
       }));
-      const lines = listedEntries.map((row) => [
-        row.date,
-        row.domain,
-        row.action,
-        row.subject,
-        row.email,
-        row.source,
-        JSON.stringify(row.detail),
+      const lines = listedEntries.map((entry) => [
+        entry.date,
+        entry.domain,
+        entry.action,
+        entry.subject,
+        entry.email,
+        entry.source,
+        JSON.stringify(entry.detail),
       ]);
       printResult(flags, listedEntries, lines);
     });
 }
 
-function readSince(text: string | undefined): number {
+function readSinceTimestamp(text: string | undefined): number {
   if (text === undefined) return 0;
   const durationMs = parseDuration(text);
   if (durationMs === undefined)

@@ -25,7 +25,7 @@ import { loadRelease, type Release, releases } from '../../../test/kit/service/p
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { type StartedProcess, startProcess, startServiceProcess } from '../../../test/kit/service/service-process.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { newestVersion } from '../../store/migrate.ts';
+import { getNewestVersion } from '../../store/migrate.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 const contentsOf = (path: string) => {
@@ -54,7 +54,7 @@ test('backup writes one complete file, readable only by its owner, while the ser
     {
       file: to,
       bytes: statSync(to).size,
-      version: newestVersion(),
+      version: getNewestVersion(),
       accounts: 1,
       occurrences: 5,
       position: 5,
@@ -63,7 +63,7 @@ test('backup writes one complete file, readable only by its owner, while the ser
   );
   assert.ok(said.seconds >= 0 && said.seconds < 15);
   assert.equal(statSync(to).mode & 0o777, 0o600);
-  assert.deepEqual(contentsOf(to), { events: 5, version: newestVersion() });
+  assert.deepEqual(contentsOf(to), { events: 5, version: getNewestVersion() });
   assert.deepEqual(
     readdirSync(folder).filter((file) => !file.startsWith('carillon.db')),
     ['copy.db'],
@@ -73,7 +73,7 @@ test('backup writes one complete file, readable only by its owner, while the ser
   assert.deepEqual([contentsOf(to).events, contentsOf(path).events], [5, 6], 'a copy, and no link');
 
   const spoken = await runCarillon(['backup'], { environment });
-  const lines = `^file: .*carillon\\.db\\.backup-\\d{8}T\\d{6}\nsize: 0\\.\\d MiB\nversion: ${newestVersion()}\n`;
+  const lines = `^file: .*carillon\\.db\\.backup-\\d{8}T\\d{6}\nsize: 0\\.\\d MiB\nversion: ${getNewestVersion()}\n`;
   assert.match(spoken.stdout, new RegExp(lines));
   mkdirSync(join(folder, 'backups'));
   await carillonJson(['backup', '--to', join(folder, 'backups')], { environment });
@@ -347,7 +347,7 @@ test('a backup of an older version is migrated during the restore, and itself st
     database.close();
     return row?.version;
   };
-  assert.deepEqual([versionIn(backup), versionIn(path)], [1, newestVersion()]);
+  assert.deepEqual([versionIn(backup), versionIn(path)], [1, getNewestVersion()]);
   const [account] = await queryRows(
     `sqlite:${path}`,
     'select count(*) as count from positions where epoch_start = position',

@@ -29,18 +29,18 @@ export function addBackupCommand(program: Command): void {
     .description('Back up an SQLite database and verify the backup. The service may run meanwhile.')
     .option('--to <path>', 'File to write, or a folder for it. Nothing is overwritten. Default: next to the database.')
     .action(async (flags: BackupFlags) => {
-      const database = readDatabaseLocation(flags);
-      if (database.scheme === 'postgres') {
+      const databaseLocation = readDatabaseLocation(flags);
+      if (databaseLocation.scheme === 'postgres') {
         throw new CliError([
           'Back up PostgreSQL with its own tools, such as pg_dump --format=custom; docs/operating.md describes backup and restore.',
         ]);
       }
-      const startedMs = systemClock.monotonic();
-      const destinationPath = backupPath(database.path, flags.to);
+      const startedAtMs = systemClock.monotonic();
+      const destinationPath = chooseBackupPath(databaseLocation.path, flags.to);
       const { bytes, version, checkResult } = await withCliErrors(() =>
-        backUpDatabase(database.path, destinationPath, inspectBackup),
+        backUpDatabase(databaseLocation.path, destinationPath, inspectBackup),
       );
-      const seconds = Math.round(systemClock.monotonic() - startedMs) / 1_000;
+      const seconds = Math.round(systemClock.monotonic() - startedAtMs) / 1_000;
       printResult(flags, { file: destinationPath, bytes, version, ...checkResult, seconds }, [
         `file: ${destinationPath}`,
         `size: ${formatMebibytes(bytes)}`,
@@ -58,7 +58,7 @@ export function addBackupCommand(program: Command): void {
  * Returns the path of the backup file. Without `destination`, or if it is a folder, the file name contains the current
  * time.
  */
-function backupPath(databasePath: string, destination: string | undefined): string {
+function chooseBackupPath(databasePath: string, destination: string | undefined): string {
   const nameSuffix = `backup-${formatFileTimestamp(systemClock.now())}`;
   if (destination === undefined) return `${databasePath}.${nameSuffix}`;
   return existsSync(destination) && statSync(destination).isDirectory()
@@ -96,34 +96,34 @@ export function addRestoreCommand(program: Command): void {
     .option('--after-restore', 'Only begin a new epoch: the backup is already in place, as after pg_restore.')
     .action(async (flags: RestoreFlags) => {
       if (flags.afterRestore) return beginEpochAfterRestore(flags);
-      const database = readDatabaseLocation(flags);
-      if (database.scheme === 'postgres') {
+      const databaseLocation = readDatabaseLocation(flags);
+      if (databaseLocation.scheme === 'postgres') {
         throw new CliError([
           'Restore PostgreSQL with its own tools, then run restore --after-restore; docs/operating.md describes the steps.',
         ]);
       }
       if (flags.from === undefined) throw new CliError(['Give the backup with --from.']);
-      return restoreFromFile(flags, database.path, flags.from);
+      return restoreFromFile(flags, databaseLocation.path, flags.from);
     });
 }
 
 async function restoreFromFile(flags: RestoreFlags, databasePath: string, backupFile: string): Promise<void> {
   const now = systemClock.now();
-  const prepare = (tx: RestoreTransaction, sequences: Sequences) =>
+  const beginRestoreEpoch = (tx: RestoreTransaction, sequences: Sequences) =>
     beginAuditedEpoch(tx, sequences, now, { from: backupFile });
   const restoreResult = await withCliErrors(() =>
     replaceDatabase({
       path: databasePath,
-      from: backupFile,
-      stamp: formatFileTimestamp(now),
+      backupPath: backupFile,
+      keptSuffix: formatFileTimestamp(now),
       force: flags.force === true,
-      prepare,
+      prepareCopy: beginRestoreEpoch,
     }),
   );
   printRestoreResult(
     flags,
-    { database: databasePath, from: backupFile, kept: restoreResult.kept ?? null },
-    restoreResult.prepared,
+    { database: databasePath, from: backupFile, kept: restoreResult.keptPath ?? null },
+    restoreResult.prepareResult,
   );
 }
 
@@ -149,26 +149,30 @@ async function beginAuditedEpoch(
   tx: RestoreTransaction,
   sequences: Sequences,
   now: number,
-  detail: object,
+  auditDetail: object,
 ): Promise<Epoch> {
   const epoch = await beginEpoch(tx.queries, sequences, now);
   await revokeAllSessionsAndInvitations(tx.queries);
-  const auditEntry = { action: 'database.restored', subject: '', detail: { ...detail, epoch: epoch.start } } as const;
-  writeAuditEntriesAcrossAccounts(tx, [{ ...auditEntry, accountId: 0, by: COMMAND_LINE_ACTOR }], now);
+  const auditEntry = {
+    action: 'database.restored',
+    subject: '',
+    detail: { ...auditDetail, epoch: epoch.start },
+  } as const;
+  writeAuditEntriesAcrossAccounts(tx, [{ ...auditEntry, accountId: 0, actor: COMMAND_LINE_ACTOR }], now);
   return epoch;
 }
 
 function printRestoreResult(
   flags: RestoreFlags,
-  files: Readonly<Record<string, string | null>>,
-  { start, accounts }: Epoch,
+  filePaths: Readonly<Record<string, string | null>>,
+  { start, accountCount }: Epoch,
 ): void {
-  const lines = Object.entries(files)
-    .filter(([, file]) => file !== null)
-    .map(([name, file]) => `${name}: ${file}`);
-  printResult(flags, { ...files, accounts, epoch: start }, [
+  const lines = Object.entries(filePaths)
+    .filter(([, filePath]) => filePath !== null)
+    .map(([label, filePath]) => `${label}: ${filePath}`);
+  printResult(flags, { ...filePaths, accounts: accountCount, epoch: start }, [
     ...lines,
-    `accounts: ${accounts}`,
+    `accounts: ${accountCount}`,
     `epoch: ${start}`,
     'Start the service. Earlier cursors are invalid now. Deliveries that were pending at the time of the backup are sent again. Users must sign in again.',
   ]);

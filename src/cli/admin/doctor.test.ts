@@ -200,7 +200,7 @@ function configOf(flags: Partial<Record<OptionName, string>>) {
 async function findingsOf(check: string, subject: Partial<CheckInput>): Promise<string[]> {
   const all = await checkInstallation({
     config: configOf({}),
-    unknownVariables: [],
+    unknownVariableNames: [],
     database: undefined,
     clock: systemClock,
     resolve: async () => ({ addresses: ['192.0.2.1'] }),
@@ -261,7 +261,7 @@ test('doctor checks the base address and the allowed targets', async () => {
     (await origins('null,*')).join('\n'),
     /^warning: --cors-origins holds \*: every web page .*\nwarning: --cors-origins holds null: every web page /,
   );
-  assert.deepEqual(await findingsOf('configuration', { unknownVariables: ['CARILLON_PROT'] }), [
+  assert.deepEqual(await findingsOf('configuration', { unknownVariableNames: ['CARILLON_PROT'] }), [
     'warning: CARILLON_PROT: not an option of Carillon; correct or remove it',
   ]);
 });
@@ -365,7 +365,7 @@ for (const { test, name, database, testService } of stores) {
     assert.ok(served.bytes > 100_000);
     const findings = await checkInstallation({
       config: configOf({}),
-      unknownVariables: [],
+      unknownVariableNames: [],
       database: served,
       clock: systemClock,
       resolve: undefined,

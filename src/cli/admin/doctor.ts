@@ -43,11 +43,11 @@ async function runAllChecks({ json: _json, offline, mailTo, ...flags }: DoctorFl
   if ('faults' in configResult)
     return configResult.faults.map((message) => ({ check: 'configuration', state: 'fault', message }));
   const { config } = configResult;
-  const inspection = await inspectOrErrorText(config.database);
+  const inspection = await tryInspectDatabase(config.database);
   try {
     const findings = await checkInstallation({
       config,
-      unknownVariables: findUnknownVariables(process.env),
+      unknownVariableNames: findUnknownVariables(process.env),
       database: inspection,
       clock: systemClock,
       resolve: offline ? undefined : createResolver(),
@@ -58,9 +58,9 @@ async function runAllChecks({ json: _json, offline, mailTo, ...flags }: DoctorFl
   }
 }
 
-async function inspectOrErrorText(database: DatabaseLocation): Promise<CheckInput['database']> {
+async function tryInspectDatabase(databaseLocation: DatabaseLocation): Promise<CheckInput['database']> {
   try {
-    return await inspectDatabase(database, systemClock.now);
+    return await inspectDatabase(databaseLocation, systemClock.now);
   } catch (error) {
     const firstCause = error instanceof AggregateError ? error.errors[0] : error;
     return firstCause instanceof Error ? firstCause.message : String(firstCause);
@@ -80,12 +80,12 @@ function addTargetCommand(doctorCommand: Command): void {
       const configResult = loadConfig({ flags: {}, environment: process.env });
       if ('faults' in configResult) throw new CliError(configResult.faults);
       const { host, baseUrl, allowTargets } = configResult.config;
-      const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
+      const isLoopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
       const targetCheck = await createSsrfGuard({
         resolve: createResolver(),
-        allow: allowTargets,
-        loopbackAllowed,
-      }).check(parsedTarget.url);
+        allowRules: allowTargets,
+        isLoopbackAllowed,
+      }).checkTarget(parsedTarget.url);
       if ('failure' in targetCheck) throw new CliError([RESOLUTION_FAILURE_TEXTS[targetCheck.failure]]);
       // The line ends without a full stop, so that the setting at its end can be copied.
       if (!targetCheck.allowed) throw new CliError([`forbidden: ${explainForbiddenTarget(targetCheck)}`]);

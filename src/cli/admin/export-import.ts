@@ -8,7 +8,7 @@ import { importFrom } from '../../transfer/import.ts';
 import { undoImport } from '../../transfer/remove.ts';
 import { addBaseUrlOption } from '../client/connect.ts';
 import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
-import { addProgressOption, formatCount, type ProgressFlags, progressFromFlags } from '../output/progress.ts';
+import { addProgressOption, createProgressFromFlags, formatCount, type ProgressFlags } from '../output/progress.ts';
 import { CliError, type Output, onOutputError, stderr, stdout, writeUnescaped } from '../output/screen.ts';
 import { addDatabaseOptions, printResult, withExclusiveStore, withStore } from './open-database.ts';
 
@@ -22,7 +22,7 @@ export function addExportCommand(program: Command): void {
     .option('--domain <host>', 'Only this account. Default: all accounts.')
     .action(async (flags: ExportFlags) => {
       const domain = flags.domain ?? null;
-      const progress = progressFromFlags(flags);
+      const progress = createProgressFromFlags(flags);
       const writeExport = (sink: ExportSink) =>
         withStore(flags, (store) => exportTo(sink, { store, domain, clock: systemClock, progress }));
       if (flags.to === '-') return printTotals(stderr, flags, await writeToStandardOutput(writeExport));
@@ -32,7 +32,7 @@ export function addExportCommand(program: Command): void {
 
 /** Prints the totals of an export or import: the number of rows, in total and per table, and the checksum. */
 export function printTotals(
-  screen: Output,
+  output: Output,
   flags: Pick<ProgressFlags, 'json'>,
   { rows, tables, sha256 }: ExportTotals,
 ): void {
@@ -43,7 +43,7 @@ export function printTotals(
     `rows: ${formatCount(rows)}`,
   ];
   const summary = { rows, tables: Object.fromEntries(rowCounts), sha256 };
-  screen.printResult(flags, summary, [...lines, `sha256: ${sha256}`]);
+  output.printResult(flags, summary, [...lines, `sha256: ${sha256}`]);
 }
 
 /** Writes to `<path>.part` and renames the file when it is complete. A file with the final name is never partial. */
@@ -123,16 +123,16 @@ export function addImportCommand(program: Command): void {
       if (fromApi !== undefined) return importFromApi(fromApi, flags);
       if (from === undefined)
         throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
-      const progress = progressFromFlags(flags);
-      const { end } = await withExclusiveStore(flags, (store) =>
-        importFrom({ store, path: from, clock: systemClock, progress, resume }),
+      const progress = createProgressFromFlags(flags);
+      const { totals } = await withExclusiveStore(flags, (store) =>
+        importFrom({ store, path: from, clock: systemClock, progress, mayResume: resume }),
       );
-      printTotals(stdout, flags, end);
+      printTotals(stdout, flags, totals);
     });
 }
 
 async function undoUnfinishedImport(flags: ImportFlags): Promise<void> {
-  const transferPorts = { clock: systemClock, progress: progressFromFlags(flags) };
+  const transferPorts = { clock: systemClock, progress: createProgressFromFlags(flags) };
   const removedRowCount = await withExclusiveStore(flags, (store) => undoImport({ ...transferPorts, store }));
   printResult(flags, { undone: true, rows: removedRowCount }, [`undone: ${removedRowCount} rows`]);
 }

@@ -17,36 +17,36 @@ export type DatabaseFlags = { readonly database?: string; readonly json?: true }
 
 /** Adds the options `--database` and `--json` to a command. */
 export function addDatabaseOptions(command: Command): Command {
-  const { flag, shape, description, initial } = options.database;
+  const { flag, shape, description, defaultText } = options.database;
   return command
-    .option(`--${flag} <${shape}>`, `${description} (default ${initial}) Also ${environmentVariableOf(flag)}.`)
+    .option(`--${flag} <${shape}>`, `${description} (default ${defaultText}) Also ${environmentVariableOf(flag)}.`)
     .option('--json', 'Print JSON, for programs.');
 }
 
 /**
- * Opens the database, runs the work and closes the database. A service may run on the database at the same time. Known
- * errors, such as an unfinished import, become a `CliError`.
+ * Opens the database, runs the operation and closes the database. A service may run on the database at the same time.
+ * Known errors, such as an unfinished import, become a `CliError`.
  */
-export async function withStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(flags: DatabaseFlags, operation: (store: Store) => Promise<T>): Promise<T> {
   return openStoreAndRun(flags, 'command', async (store) => {
     const incompleteTransfer = await findIncompleteTransfer(store.read);
     if (incompleteTransfer !== undefined) throw new TransferError(explainIncompleteTransfer(incompleteTransfer));
-    return work(store);
+    return operation(store);
   });
 }
 
 /**
  * Like `withStore`, but with exclusive access: fails if a service runs on the database, and prevents services from
- * starting during the work. The database may contain an unfinished import, so that it can be resumed or undone.
+ * starting during the operation. The database may contain an unfinished import, so that it can be resumed or undone.
  */
-export async function withExclusiveStore<T>(flags: DatabaseFlags, work: (store: Store) => Promise<T>): Promise<T> {
-  return openStoreAndRun(flags, 'service', work);
+export async function withExclusiveStore<T>(flags: DatabaseFlags, operation: (store: Store) => Promise<T>): Promise<T> {
+  return openStoreAndRun(flags, 'service', operation);
 }
 
 /** Reads the location of the database from `--database`, the environment or the default. */
 export function readDatabaseLocation(flags: DatabaseFlags): DatabaseLocation {
-  const { flag, parse, initial } = options.database;
-  const locationText = flags.database ?? (process.env[environmentVariableOf(flag)] || initial || '');
+  const { flag, parse, defaultText } = options.database;
+  const locationText = flags.database ?? (process.env[environmentVariableOf(flag)] || defaultText || '');
   const parsedLocation = parse(locationText);
   if ('fault' in parsedLocation) throw new CliError([`--${flag} ${parsedLocation.fault}.`]);
   return parsedLocation.value;
@@ -54,33 +54,33 @@ export function readDatabaseLocation(flags: DatabaseFlags): DatabaseLocation {
 
 async function openStoreAndRun<T>(
   flags: DatabaseFlags,
-  openAs: StoreOptions['as'],
-  work: (store: Store) => Promise<T>,
+  processKind: StoreOptions['openAs'],
+  operation: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const database = readDatabaseLocation(flags);
+  const databaseLocation = readDatabaseLocation(flags);
   return withCliErrors(async () => {
     const store = await openStore({
-      database,
+      database: databaseLocation,
       clock: systemClock,
       log: createLog('silent'),
-      as: openAs,
+      openAs: processKind,
       onFatal: (error) => {
         // Do not throw if the database is lost: every later write fails with this error, and the command reports it.
         if (!(error instanceof DatabaseLost)) throw error;
       },
     });
     try {
-      return await work(store);
+      return await operation(store);
     } finally {
       await store.close();
     }
   });
 }
 
-/** Runs the work and turns known errors (store, transfer, problem) into a `CliError` without a stack trace. */
-export async function withCliErrors<T>(work: () => Promise<T>): Promise<T> {
+/** Runs the operation and turns known errors (store, transfer, problem) into a `CliError` without a stack trace. */
+export async function withCliErrors<T>(operation: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await operation();
   } catch (error) {
     if (error instanceof TransferError) throw new CliError(error.lines);
     if (error instanceof Problem && error.cause instanceof DatabaseLost) throw new CliError([error.cause.message]);
@@ -89,16 +89,16 @@ export async function withCliErrors<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the work in one transaction on the account of `--domain`. */
+/** Runs the operation in one transaction on the account of `--domain`. */
 export async function withAccount<T>(
   flags: DatabaseFlags & { readonly domain: string },
-  work: (write: AccountWrite) => Promise<T>,
+  operation: (write: AccountWrite) => Promise<T>,
 ): Promise<T> {
   return withStore(flags, (store) =>
     store.write(async (tx) => {
       const accountId = await findAccountId(tx.queries, flags.domain);
       if (accountId === undefined) throw new CliError([`There is no account with the domain ${flags.domain}.`]);
-      return work(new AccountWrite(tx, accountId, systemClock.now()));
+      return operation(new AccountWrite(tx, accountId, systemClock.now()));
     }),
   );
 }

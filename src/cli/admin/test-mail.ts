@@ -9,34 +9,35 @@ import type { Finding } from './doctor-checks.ts';
 const SEND_TIMEOUT_MS = 30_000;
 
 /**
- * Connects to the mail server and signs in. Sends a test mail if a recipient is given. Without a mail server and a
- * recipient, returns no finding.
+ * Connects to the mail server and signs in, and sends a test mail if a recipient is given. If neither a mail server nor
+ * a recipient is set, nothing is checked and the list of findings is empty.
  */
 export async function checkMailServer(
   config: Config,
-  offline: boolean,
+  isOffline: boolean,
   recipient: string | undefined,
 ): Promise<readonly Finding[]> {
   const { smtpUrl: mailServer, mailFrom: sender } = config;
-  const check = 'mail';
+  const checkName = 'mail';
   if (mailServer === undefined || sender === undefined)
     return recipient === undefined
       ? []
-      : [{ check, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
+      : [{ check: checkName, state: 'fault', message: '--smtp-url is not set, so no mail is sent' }];
   const serverText = formatMailServer(mailServer);
-  if (offline) return [{ check, state: 'ok', message: `${serverText}, not checked, because of --offline` }];
+  if (isOffline)
+    return [{ check: checkName, state: 'ok', message: `${serverText}, not checked, because of --offline` }];
   if (recipient !== undefined && !isPlainAddress(recipient))
-    return [{ check, state: 'fault', message: '--mail-to must be an address such as me@example.com' }];
+    return [{ check: checkName, state: 'fault', message: '--mail-to must be an address such as me@example.com' }];
   const { createMailTransport } = await import('../../mail/smtp.ts');
   const mailTransport = createMailTransport(mailServer, sender);
   const failureReason =
     recipient === undefined
-      ? await mailTransport.check()
+      ? await mailTransport.checkConnection()
       : await sendTestMail(mailTransport, sender, recipient, baseUrlOf(config));
   if (failureReason !== undefined)
     return [
       {
-        check,
+        check: checkName,
         state: 'fault',
         message: `${serverText} accepts no mail: ${failureReason}; check --smtp-url and --mail-from`,
       },
@@ -44,14 +45,14 @@ export async function checkMailServer(
   if (mailServer.tls === 'none' && !isLoopback(mailServer.host))
     return [
       {
-        check,
+        check: checkName,
         state: 'warning',
         message: `${serverText}: mails and credentials can be read in transit; remove ?tls=off`,
       },
     ];
   return [
     {
-      check,
+      check: checkName,
       state: 'ok',
       message: `${serverText} ${recipient === undefined ? 'accepts the login' : `accepted a mail to ${recipient}`}`,
     },
@@ -66,7 +67,7 @@ async function sendTestMail(
   baseUrl: string,
 ): Promise<string | undefined> {
   const messageId = `<carillon.trial.${systemClock.now()}@${sender.address.split('@')[1]}>`;
-  const message = {
+  const mailMessage = {
     ...renderTestMessage(baseUrl),
     to: { name: '', address: recipient },
     messageId,
@@ -74,7 +75,7 @@ async function sendTestMail(
   };
   const timeoutController = new AbortController();
   const cancelTimeout = systemClock.after(SEND_TIMEOUT_MS, () => timeoutController.abort());
-  const sendOutcome = await mailTransport.send(message, timeoutController.signal);
+  const sendOutcome = await mailTransport.send(mailMessage, timeoutController.signal);
   cancelTimeout();
   return sendOutcome.is === 'taken' ? undefined : sendOutcome.reason;
 }

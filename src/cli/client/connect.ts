@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { Carillon, createSend, transportOptionsOf } from '../../../packages/sdk/src/carillon.ts';
+import { Carillon, createSend, resolveClientOptions } from '../../../packages/sdk/src/carillon.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { apiKey, type CredentialsProvider, type Send } from '../../../packages/sdk/src/transport.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
@@ -49,9 +49,9 @@ export type ConnectionInput = {
 export function readConnectionInput(flags: ConnectionFlags): ConnectionInput {
   const readSetting = (optionName: keyof ConnectionFlags) =>
     flags[optionName] ?? (process.env[environmentVariableOf(optionName)] || undefined);
-  const service = readSetting('service');
+  const serviceText = readSetting('service');
   return {
-    service: service === undefined ? undefined : readServiceUrl(service),
+    service: serviceText === undefined ? undefined : readServiceUrl(serviceText),
     domain: readSetting('domain')?.trim().toLowerCase(),
     key: readSetting('key'),
     profile: readSetting('profile') ?? DEFAULT_PROFILE,
@@ -74,7 +74,7 @@ export function readConnectionSettings(flags: ConnectionFlags): ConnectionSettin
   const savedProfile = findProfile(profileName);
   if (savedProfile === undefined && (flags.profile ?? process.env.CARILLON_PROFILE))
     throw new CliError([`There is no profile ${profileName}; carillon login --profile ${profileName} creates it.`]);
-  const service = given.service ?? savedProfile?.service ?? DEFAULT_SERVICE_URL;
+  const serviceUrl = given.service ?? savedProfile?.service ?? DEFAULT_SERVICE_URL;
   const domain = given.domain ?? savedProfile?.domain;
   const missingSettings = [
     ...(domain === undefined ? ['--domain (or CARILLON_DOMAIN)'] : []),
@@ -83,18 +83,23 @@ export function readConnectionSettings(flags: ConnectionFlags): ConnectionSettin
   if (domain === undefined || missingSettings.length > 0)
     throw new CliError([`${missingSettings.join(' and ')} must be given, or saved with carillon login.`]);
   if (given.key !== undefined)
-    return { service, domain, key: given.key, keySource: flags.key === undefined ? 'CARILLON_KEY' : '--key' };
+    return {
+      service: serviceUrl,
+      domain,
+      key: given.key,
+      keySource: flags.key === undefined ? 'CARILLON_KEY' : '--key',
+    };
   // A saved key is only sent to the service and the domain that it was saved for, regardless of other flags.
-  if (savedProfile === undefined || savedProfile.service !== service || savedProfile.domain !== domain)
+  if (savedProfile === undefined || savedProfile.service !== serviceUrl || savedProfile.domain !== domain)
     throw new CliError([
       `The saved key is for ${savedProfile?.domain} at ${savedProfile?.service} and is not sent elsewhere: set CARILLON_KEY, or use carillon login --profile another.`,
     ]);
-  return { service, domain, key: savedProfile.key, keySource: `profile ${profileName}` };
+  return { service: serviceUrl, domain, key: savedProfile.key, keySource: `profile ${profileName}` };
 }
 
 function createServiceClient(connection: ConnectionSettings): ServiceClient {
   const clientOptions = { baseUrl: connection.service, auth: createCredentials(connection) };
-  return { connection, carillon: new Carillon(clientOptions), send: createSend(transportOptionsOf(clientOptions)) };
+  return { connection, carillon: new Carillon(clientOptions), send: createSend(resolveClientOptions(clientOptions)) };
 }
 
 function createCredentials({ domain, key }: ConnectionSettings): CredentialsProvider {
@@ -105,22 +110,22 @@ function createCredentials({ domain, key }: ConnectionSettings): CredentialsProv
   }
 }
 
-/** Runs work that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
+/** Runs an operation that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
 export async function withService<T>(
   flags: ConnectionFlags,
-  work: (serviceClient: ServiceClient) => Promise<T>,
+  operation: (serviceClient: ServiceClient) => Promise<T>,
 ): Promise<T> {
-  return withConnection(readConnectionSettings(flags), work);
+  return withConnection(readConnectionSettings(flags), operation);
 }
 
 /** Like `withService`, for connection settings that are already known. */
 export async function withConnection<T>(
   connection: ConnectionSettings,
-  work: (serviceClient: ServiceClient) => Promise<T>,
+  operation: (serviceClient: ServiceClient) => Promise<T>,
 ): Promise<T> {
   const client = createServiceClient(connection);
   try {
-    return await work(client);
+    return await operation(client);
   } catch (error) {
     if (error instanceof CarillonError) throw new CliError(formatCallError(error, connection));
     throw error;

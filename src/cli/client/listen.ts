@@ -3,7 +3,7 @@ import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { systemClock } from '../../clock.ts';
 import {
-  defaultCursorFile,
+  getDefaultCursorPath,
   type ListenerIdentity,
   readCursor,
   type SavedCursor,
@@ -12,7 +12,7 @@ import {
 import { FeedReader, formatCursorGoneError } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
 import { addListenOptions, type ListenFlags, type ListenSettings, readListenSettings } from '../listen/options.ts';
-import { Notices, printOccurrence, toOccurrenceJson } from '../listen/print.ts';
+import { NoticePrinter, printOccurrence, toOccurrenceJson } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ServiceClient, withService } from './connect.ts';
 
@@ -26,9 +26,9 @@ export function addListenCommand(program: Command): void {
   addConnectionOptions(addListenOptions(command)).action(async (flags: ListenFlags) => {
     const settings = readListenSettings(flags);
     const abortController = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => abortController.abort());
+    for (const signalName of ['SIGINT', 'SIGTERM'] as const) process.once(signalName, () => abortController.abort());
     try {
-      await withService(flags, (client) => listen(client, flags, settings, abortController.signal));
+      await withService(flags, (client) => listenToFeed(client, flags, settings, abortController.signal));
     } catch (error) {
       // After SIGINT or SIGTERM, the error only reports the abort. The next start forwards an unfinished occurrence
       // again.
@@ -37,7 +37,7 @@ export function addListenCommand(program: Command): void {
   });
 }
 
-async function listen(
+async function listenToFeed(
   client: ServiceClient,
   flags: ListenFlags,
   settings: ListenSettings,
@@ -55,17 +55,17 @@ async function listen(
     kinds: kindsText,
     scope: flags.scope ?? 'own',
   };
-  const notes = new Notices((line) => stderr.print(line));
-  const feed = new FeedReader(client, {
+  const noticePrinter = new NoticePrinter((line) => stderr.print(line));
+  const feedReader = new FeedReader(client, {
     scope: flags.scope,
     kind: findSingleKind(selectedKinds),
     signal,
     clock: systemClock,
-    onUnreachable: (error) => notes.reportUnreachable(service, error),
-    onReachable: () => notes.reportReachable(service),
+    onUnreachable: (error) => noticePrinter.reportUnreachable(service, error),
+    onReachable: () => noticePrinter.reportReachable(service),
   });
-  const cursorPath = flags.cursorFile || defaultCursorFile(listener);
-  const startCursor = await findStartPosition(flags, feed, cursorPath, listener);
+  const cursorPath = flags.cursorFile || getDefaultCursorPath(listener);
+  const startCursor = await findStartPosition(flags, feedReader, cursorPath, listener);
   const startText = startCursor === undefined ? 'from the oldest stored entry' : `after cursor ${startCursor.cursor}`;
   const targetText = target === undefined ? '' : `, forwarding to ${target}`;
   stderr.print(`Listening to ${service} as ${email} of ${domain}, ${startText}${targetText}. Press Ctrl-C to stop.`);
@@ -79,9 +79,9 @@ async function listen(
           secret,
           onceEach,
           signal,
-          onFailedAttempt: (entry, forwardResult) => notes.reportFailure(entry, target, forwardResult),
+          onFailedAttempt: (entry, forwardResult) => noticePrinter.reportFailure(entry, target, forwardResult),
         });
-  await followFeed({ feed, forwarder, notes, selectedKinds, file: cursorPath, listener, json }, startCursor);
+  await followFeed({ feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json }, startCursor);
 }
 
 function findSingleKind(selectedKinds: ReadonlySet<HookKind>): HookKind | undefined {
@@ -90,12 +90,12 @@ function findSingleKind(selectedKinds: ReadonlySet<HookKind>): HookKind | undefi
 }
 
 /**
- * Returns the start position, from the flags, the saved cursor or the end of the feed. Undefined means the oldest
- * stored entry.
+ * Returns the position in the feed after which to start: from the flags, else the saved cursor, else the end of the
+ * feed. Undefined means to start with the oldest stored entry.
  */
 async function findStartPosition(
   flags: ListenFlags,
-  feed: FeedReader,
+  feedReader: FeedReader,
   cursorPath: string,
   listener: ListenerIdentity,
 ): Promise<SavedCursor | undefined> {
@@ -103,44 +103,47 @@ async function findStartPosition(
   if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
   const savedCursor = flags.fromNow ? undefined : readCursor(cursorPath, listener);
   if (savedCursor !== undefined) return savedCursor;
-  const endPosition = { cursor: await feed.fetchEndCursor(), occurred_at: '' };
+  const endPosition = { cursor: await feedReader.fetchEndCursor(), occurred_at: '' };
   // Save the cursor now, so that nothing is missed if the command stops before the first occurrence.
   saveCursor(cursorPath, listener, endPosition);
   return endPosition;
 }
 
 type ListenContext = {
-  readonly feed: FeedReader;
+  readonly feedReader: FeedReader;
   readonly forwarder: Forwarder | undefined;
-  readonly notes: Notices;
+  readonly noticePrinter: NoticePrinter;
   readonly selectedKinds: ReadonlySet<string>;
-  readonly file: string;
+  readonly cursorPath: string;
   readonly listener: ListenerIdentity;
   readonly json: boolean;
 };
 
-/** Handles occurrences in order, one at a time. Saves the cursor after an occurrence was forwarded and printed. */
+/**
+ * Forwards and prints the occurrences (domain events) of the feed in order, one at a time. Saves the cursor after each
+ * occurrence.
+ */
 async function followFeed(context: ListenContext, startCursor: SavedCursor | undefined): Promise<void> {
-  const { feed, forwarder, notes, selectedKinds, file, listener, json } = context;
-  let position = startCursor ?? { cursor: '', occurred_at: '' };
-  const advanceCursor = (cursor: string, occurred_at = position.occurred_at) => {
-    if (cursor !== position.cursor) saveCursor(file, listener, { cursor, occurred_at });
-    position = { cursor, occurred_at };
+  const { feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json } = context;
+  let feedPosition = startCursor ?? { cursor: '', occurred_at: '' };
+  const advanceCursor = (cursor: string, occurred_at = feedPosition.occurred_at) => {
+    if (cursor !== feedPosition.cursor) saveCursor(cursorPath, listener, { cursor, occurred_at });
+    feedPosition = { cursor, occurred_at };
   };
   try {
-    for await (const { data, next } of feed.followPages(startCursor?.cursor)) {
+    for await (const { data, next } of feedReader.followPages(startCursor?.cursor)) {
       for (const entry of data.filter(({ kind }) => selectedKinds.has(kind))) {
-        const [record, forwardResult] = await Promise.all([feed.fetchRecord(entry), forwarder?.forward(entry)]);
-        if (forwardResult !== undefined) notes.explainOutcome(forwardResult);
-        const occurrence = { entry, record, forwarded: forwardResult };
-        if (json) stdout.printJson(toOccurrenceJson(occurrence));
-        else printOccurrence(occurrence, stdout);
+        const [record, forwardResult] = await Promise.all([feedReader.fetchRecord(entry), forwarder?.forward(entry)]);
+        if (forwardResult !== undefined) noticePrinter.explainOutcome(forwardResult);
+        const handledOccurrence = { entry, record, forwarded: forwardResult };
+        if (json) stdout.printJson(toOccurrenceJson(handledOccurrence));
+        else printOccurrence(handledOccurrence, stdout);
         advanceCursor(entry.cursor, entry.occurred_at);
       }
       advanceCursor(next);
     }
   } catch (error) {
     if (!(error instanceof CarillonError) || error.code !== 'cursor_gone') throw error;
-    throw new CliError(formatCursorGoneError(position, await feed.fetchOldestEntry()));
+    throw new CliError(formatCursorGoneError(feedPosition, await feedReader.fetchOldestEntry()));
   }
 }

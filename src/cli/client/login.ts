@@ -12,7 +12,7 @@ import {
   readConnectionSettings,
   withConnection,
 } from './connect.ts';
-import { deleteProfile, profilesFilePath, saveProfile } from './profiles.ts';
+import { deleteProfile, getProfilesFilePath, saveProfile } from './profiles.ts';
 
 type LoginFlags = ConnectionFlags & { readonly json?: true };
 
@@ -25,13 +25,13 @@ export function addLoginCommand(program: Command): void {
     .option('--json', 'Print JSON, for programs.')
     .action(async (flags: LoginFlags) => {
       const connectionInput = readConnectionInput(flags);
-      const service = connectionInput.service ?? DEFAULT_SERVICE_URL;
+      const serviceUrl = connectionInput.service ?? DEFAULT_SERVICE_URL;
       const domain = connectionInput.domain ?? (await askDomain());
-      const key = connectionInput.key ?? (await askSecret(`Key for ${domain} at ${service}: `));
-      const connection = { service, domain, key: key.trim(), keySource: 'this login' };
+      const key = connectionInput.key ?? (await askSecret(`Key for ${domain} at ${serviceUrl}: `));
+      const connection = { service: serviceUrl, domain, key: key.trim(), keySource: 'this login' };
       const user = await withConnection(connection, ({ carillon }) => carillon.user.get());
-      saveProfile(connectionInput.profile, { service, domain, key: connection.key });
-      printUser(flags, connection, user, { profile: connectionInput.profile, saved: profilesFilePath() });
+      saveProfile(connectionInput.profile, { service: serviceUrl, domain, key: connection.key });
+      printUser(flags, connection, user, { profile: connectionInput.profile, saved: getProfilesFilePath() });
     });
 }
 

@@ -8,7 +8,7 @@ import { propertiesOf, recordPropertiesOf, requiredNamesOf } from '../../api-doc
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { version } from '../../version.ts';
 import { CliError } from '../output/screen.ts';
-import { pathSegments } from '../resource-commands/command.ts';
+import { buildPathSegments } from '../resource-commands/command.ts';
 import { isListRoute, type ResourceVerb, routesByResourceType, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
@@ -59,8 +59,8 @@ export function selectTools({ readOnly, resourceTypes }: McpFlags): readonly Mcp
     );
 }
 
-const returnsSecret = (response: JsonSchema) =>
-  Object.values(recordPropertiesOf(response)).some((property) => property['x-shown-once'] === true);
+const returnsSecret = (responseSchema: JsonSchema) =>
+  Object.values(recordPropertiesOf(responseSchema)).some((property) => property['x-shown-once'] === true);
 
 function createTool(resourceType: string, verb: ResourceVerb): McpTool {
   const { route, ids, commandName } = verb;
@@ -88,7 +88,8 @@ function createTool(resourceType: string, verb: ResourceVerb): McpTool {
   };
 }
 
-const createRequiredKeyword = (names: readonly string[]) => (names.length === 0 ? {} : { required: names });
+const createRequiredKeyword = (requiredNames: readonly string[]) =>
+  requiredNames.length === 0 ? {} : { required: requiredNames };
 
 function createMcpServer(tools: readonly McpTool[], send: Send): Server {
   const server = new Server(
@@ -118,7 +119,7 @@ async function callTool(
   send: Send,
 ): Promise<{ body: unknown }> {
   const { route, ids } = verb;
-  const path = pathSegments(
+  const path = buildPathSegments(
     verb,
     ids.map((name) => toArgumentText(name, toolArguments[name])),
   );
@@ -151,6 +152,6 @@ function toArgumentText(name: string, value: unknown): string {
 function formatToolError(error: unknown): string {
   if (error instanceof CliError) return error.lines.join('\n');
   if (!(error instanceof CarillonError)) throw error;
-  const fields = error.errors.map(({ field, message }) => `${field} ${message}`);
-  return `${error.status} ${error.code}: ${fields.join('; ') || error.message}`;
+  const fieldErrorTexts = error.errors.map(({ field, message }) => `${field} ${message}`);
+  return `${error.status} ${error.code}: ${fieldErrorTexts.join('; ') || error.message}`;
 }

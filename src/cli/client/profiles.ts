@@ -10,7 +10,7 @@ export const DEFAULT_PROFILE = 'default';
 
 type Profiles = Readonly<Record<string, Profile>>;
 
-export const profilesFilePath = () => join(xdgFolder('config'), 'profiles.json');
+export const getProfilesFilePath = () => join(resolveXdgFolder('config'), 'profiles.json');
 
 export function findProfile(name: string): Profile | undefined {
   const profiles = readProfiles();
@@ -18,13 +18,13 @@ export function findProfile(name: string): Profile | undefined {
 }
 
 export function saveProfile(name: string, profile: Profile): void {
-  writeJsonFile(profilesFilePath(), { ...readProfiles(), [name]: profile });
+  writeJsonFile(getProfilesFilePath(), { ...readProfiles(), [name]: profile });
 }
 
 /** Deletes a profile. Returns whether the profile existed. */
 export function deleteProfile(name: string): boolean {
   const { [name]: deletedProfile, ...others } = readProfiles();
-  if (deletedProfile !== undefined) writeJsonFile(profilesFilePath(), others);
+  if (deletedProfile !== undefined) writeJsonFile(getProfilesFilePath(), others);
   return deletedProfile !== undefined;
 }
 
@@ -33,13 +33,13 @@ export function listProfileNames(): string[] {
 }
 
 function readProfiles(): Profiles {
-  const parseError = `${profilesFilePath()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
-  const storedProfiles = readJsonFile(profilesFilePath(), parseError) ?? {};
-  const isValid =
+  const parseErrorText = `${getProfilesFilePath()} was not written by carillon login, or is damaged: correct or delete it, and log in again.`;
+  const storedProfiles = readJsonFile(getProfilesFilePath(), parseErrorText) ?? {};
+  const hasValidProfiles =
     typeof storedProfiles === 'object' &&
     !Array.isArray(storedProfiles) &&
     Object.values(storedProfiles ?? {}).every(isProfile);
-  if (!isValid) throw new CliError([parseError]);
+  if (!hasValidProfiles) throw new CliError([parseErrorText]);
   return storedProfiles as Profiles;
 }
 
@@ -52,7 +52,7 @@ function isProfile(value: unknown): value is Profile {
 }
 
 /** Returns the folder for settings or state, as defined by the XDG Base Directory Specification. */
-export function xdgFolder(purpose: 'config' | 'state'): string {
+export function resolveXdgFolder(purpose: 'config' | 'state'): string {
   const [variableName, fallbackFolder] =
     purpose === 'config' ? ['XDG_CONFIG_HOME', '.config'] : ['XDG_STATE_HOME', '.local/state'];
   const folder = process.env[variableName];
@@ -62,15 +62,15 @@ export function xdgFolder(purpose: 'config' | 'state'): string {
 /**
  * Reads a JSON file; returns undefined if the file does not exist.
  *
- * @param parseError error message for a file that is not JSON. The message must not quote the file, which may contain
+ * @param parseErrorText error message for a file that is not JSON. The message must not quote the file, which may contain
  *   a key.
  */
-export function readJsonFile(path: string, parseError: string): unknown {
+export function readJsonFile(path: string, parseErrorText: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if (errorCodeOf(error) === 'ENOENT') return undefined;
-    if (error instanceof SyntaxError) throw new CliError([parseError]);
+    if (error instanceof SyntaxError) throw new CliError([parseErrorText]);
     throw new CliError([`${path} cannot be read: ${error instanceof Error ? error.message : error}.`]);
   }
 }
@@ -98,7 +98,7 @@ export function writeJsonFile(path: string, content: unknown): void {
   }
 }
 
-/** Syncs the folder, so that the rename is durable. Windows does not support this. */
+/** Syncs the folder, so that the rename is durable. Windows cannot sync folders, so nothing happens there. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const folderDescriptor = openSync(folder, 'r');

@@ -8,8 +8,8 @@ import { hookKinds, type OccurrenceKind, resourceTypeOf, resourceTypes } from '.
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Output, stdout } from '../output/screen.ts';
-import { pathSegments } from '../resource-commands/command.ts';
-import { addFieldFlags, bodyFromFlags, type FlagValues, readFlagValue } from '../resource-commands/flags.ts';
+import { buildPathSegments } from '../resource-commands/command.ts';
+import { addFieldFlags, buildBodyFromFlags, type FlagValues, readFlagValue } from '../resource-commands/flags.ts';
 import { type ResourceVerb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type ServiceClient, withService } from './connect.ts';
 
@@ -23,15 +23,18 @@ type CreatedRecord = {
   readonly resource_url: string;
 };
 
-/** Registers the commands `carillon trigger …`: one subcommand for each kind that a hook can subscribe to. */
-export function addTriggerCommands(program: Command, screen: Output = stdout): void {
+/**
+ * Registers the commands `carillon trigger …`: one subcommand for each event kind (kind of occurrence) that a hook can
+ * subscribe to.
+ */
+export function addTriggerCommands(program: Command, output: Output = stdout): void {
   const triggerCommand = program
     .command('trigger')
     .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
-  for (const kind of hookKinds) addKindCommand(triggerCommand, kind, screen);
+  for (const kind of hookKinds) addKindCommand(triggerCommand, kind, output);
 }
 
-function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, screen: Output): void {
+function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, output: Output): void {
   const createVerb = findCreateVerb(resourceTypeOf(kind));
   const isCompletion = kind.startsWith('completed_');
   const command = triggerCommand
@@ -40,22 +43,22 @@ function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, screen: O
       [
         createVerb.description,
         ...(isCompletion ? ['Then completes it.'] : []),
-        ...createVerb.ids.map((id) => `Without ${flagOf(id)}, a parent is created as well.`),
+        ...createVerb.ids.map((idName) => `Without ${flagOf(idName)}, a parent is created as well.`),
       ].join(' '),
     );
-  for (const id of createVerb.ids)
+  for (const idName of createVerb.ids)
     command.addOption(
-      new Option(`${flagOf(id)} <id>`, `The ${id} of the parent. Default: a new one.`).helpGroup('Fields:'),
+      new Option(`${flagOf(idName)} <id>`, `The ${idName} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
   addFieldFlags(command, withOptionalFields(createVerb.route.body));
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
     await withService(flags, async (client) => {
-      const createdRecords = await createWithParents(client, resourceTypeOf(kind), flags);
+      const createdRecords = await createRecordWithParents(client, resourceTypeOf(kind), flags);
       const lastRecord = createdRecords.at(-1);
       if (lastRecord === undefined) throw new Error('nothing was made');
-      if (isCompletion) await client.send(createCompleteCall(lastRecord, kind));
+      if (isCompletion) await client.send(buildCompleteRequest(lastRecord, kind));
       const notifiedHooks = await listNotifiedHooks(client, kind, flags);
-      screen.printResult(
+      output.printResult(
         flags,
         { kind, created: createdRecords, hooks: notifiedHooks?.map(summarizeHook) ?? null },
         formatTriggerResult(kind, createdRecords, notifiedHooks),
@@ -64,20 +67,20 @@ function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, screen: O
   });
 }
 
-/** Finds the verb that creates a record of this type. */
+/** Finds the verb (a subcommand with its route) that creates a record of this type. */
 function findCreateVerb(resourceType: keyof typeof resourceTypes): ResourceVerb {
-  const createVerb = verbsOf(collectionOf(resourceType)).find(({ commandName }) => commandName === 'create');
+  const createVerb = verbsOf(collectionNameOf(resourceType)).find(({ commandName }) => commandName === 'create');
   if (createVerb === undefined) throw new Error(`nothing creates a ${resourceType}`);
   return createVerb;
 }
 
-const collectionOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
+const collectionNameOf = (resourceType: keyof typeof resourceTypes) => resourceTypes[resourceType].collection.slice(1);
 
 /** Makes all fields of a body schema optional, since the command generates missing values. */
-const withOptionalFields = (body: JsonSchema | undefined): JsonSchema => ({ ...body, required: [] });
+const withOptionalFields = (bodySchema: JsonSchema | undefined): JsonSchema => ({ ...bodySchema, required: [] });
 
 /** Creates the missing parents of a record, then the record. Returns all created records, parents first. */
-async function createWithParents(
+async function createRecordWithParents(
   client: ServiceClient,
   resourceType: keyof typeof resourceTypes,
   flagValues: FlagValues,
@@ -88,45 +91,45 @@ async function createWithParents(
   const createdParents =
     parentIdName === undefined || givenParentId !== undefined
       ? []
-      : await createWithParents(client, parentIdName.replace(/_id$/, '') as keyof typeof resourceTypes, {});
+      : await createRecordWithParents(client, parentIdName.replace(/_id$/, '') as keyof typeof resourceTypes, {});
   const parentIds =
     parentIdName === undefined
       ? []
       : [givenParentId === undefined ? (createdParents.at(-1)?.id ?? '') : String(givenParentId)];
   const body = {
-    ...generateValues(resourceType, createVerb.route.body),
-    ...bodyFromFlags(createVerb.route.body, flagValues),
+    ...generateFieldValues(resourceType, createVerb.route.body),
+    ...buildBodyFromFlags(createVerb.route.body, flagValues),
   };
-  const response = await client.send({ method: 'POST', path: pathSegments(createVerb, parentIds), body });
+  const response = await client.send({ method: 'POST', path: buildPathSegments(createVerb, parentIds), body });
   const record = fieldOf(response.body, 'data');
-  const fieldText = (field: string) => String(fieldOf(record, field) ?? '');
+  const readFieldText = (field: string) => String(fieldOf(record, field) ?? '');
   const recordUrl = response.headers.get('location') ?? '';
   return [
     ...createdParents,
     {
       resource: resourceType,
-      id: fieldText(`${resourceType}_id`),
-      name: fieldText(`${resourceType}_name`),
+      id: readFieldText(`${resourceType}_id`),
+      name: readFieldText(`${resourceType}_name`),
       resource_url: recordUrl,
     },
   ];
 }
 
 /** Generates values for the required fields: today for a date, a name for any other field. */
-function generateValues(resourceType: string, body: JsonSchema | undefined): Record<string, string> {
-  const fieldSchemas = (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+function generateFieldValues(resourceType: string, bodySchema: JsonSchema | undefined): Record<string, string> {
+  const fieldSchemas = (bodySchema?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
-  const generateValue = (field: string) =>
+  const generateFieldValue = (field: string) =>
     String(fieldSchemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
-  return Object.fromEntries(requiredNamesOf(body).map((field) => [field, generateValue(field)]));
+  return Object.fromEntries(requiredNamesOf(bodySchema).map((field) => [field, generateFieldValue(field)]));
 }
 
-function createCompleteCall({ id }: CreatedRecord, kind: OccurrenceKind) {
-  const completeVerb = verbsOf(collectionOf(resourceTypeOf(kind))).find(
+function buildCompleteRequest({ id }: CreatedRecord, kind: OccurrenceKind) {
+  const completeVerb = verbsOf(collectionNameOf(resourceTypeOf(kind))).find(
     ({ commandName }) => commandName === 'complete',
   );
   if (completeVerb === undefined) throw new Error(`nothing completes for ${kind}`);
-  return { method: 'PUT', path: pathSegments(completeVerb, [id]), body: completeVerb.fixedBody } as const;
+  return { method: 'PUT', path: buildPathSegments(completeVerb, [id]), body: completeVerb.fixedBody } as const;
 }
 
 /** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */

@@ -60,7 +60,7 @@ function resolveCommand(program: Command, words: readonly string[]) {
   for (const word of words) {
     if (awaitedOption !== undefined) awaitedOption = undefined;
     else if (word.startsWith('-'))
-      awaitedOption = word.includes('=') ? undefined : optionAwaitingValue(findOption(command, word));
+      awaitedOption = word.includes('=') ? undefined : keepIfValueRequired(findOption(command, word));
     else {
       const subcommand = command.commands.find((candidate) => candidate.name() === word);
       argumentCount = subcommand === undefined ? argumentCount + 1 : 0;
@@ -73,7 +73,7 @@ function resolveCommand(program: Command, words: readonly string[]) {
 const findOption = (command: Command, flag: string) =>
   command.options.find((option) => [option.long, option.short].includes(flag));
 
-const optionAwaitingValue = (option: Option | undefined) => (option?.required ? option : undefined);
+const keepIfValueRequired = (option: Option | undefined) => (option?.required ? option : undefined);
 
 const addPrefix = (prefix: string) => (suggestion: Suggestion) => ({ ...suggestion, word: prefix + suggestion.word });
 
@@ -89,13 +89,13 @@ function suggestValues(option: Option | undefined, typedText: string): Suggestio
 
 function suggestFlags(command: Command): Suggestion[] {
   const options = [...command.options, new Option('--help', 'display help for command')];
-  return options.map(({ long, description }) => ({ word: long ?? '', description: firstSentence(description) }));
+  return options.map(({ long, description }) => ({ word: long ?? '', description: extractFirstSentence(description) }));
 }
 
 function suggestCommands(command: Command): Suggestion[] {
   return command.commands.map((subcommand) => ({
     word: subcommand.name(),
-    description: subcommand.summary() || firstSentence(subcommand.description()),
+    description: subcommand.summary() || extractFirstSentence(subcommand.description()),
   }));
 }
 
@@ -103,7 +103,7 @@ function suggestChoices(command: Command, argumentIndex: number): Suggestion[] {
   return (command.registeredArguments[argumentIndex]?.argChoices ?? []).map((word) => ({ word, description: '' }));
 }
 
-function firstSentence(description: string): string {
+function extractFirstSentence(description: string): string {
   return description.replace(/[.;:(] .*$/s, '').replace(/\s+/g, ' ');
 }
 

@@ -18,7 +18,7 @@ import { version } from '../../version.ts';
 import { printResult, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
 import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client/connect.ts';
 import { readEmail } from '../input/parse-flag.ts';
-import { type ProgressFlags, progressFromFlags } from '../output/progress.ts';
+import { createProgressFromFlags, type ProgressFlags } from '../output/progress.ts';
 import { CliError, stderr } from '../output/screen.ts';
 import { createHooks } from './hooks.ts';
 import { formatImportResult, toResultJson } from './report.ts';
@@ -27,8 +27,8 @@ import { formatImportResult, toResultJson } from './report.ts';
 const EXIT_RECORDS_LEFT_OUT = 2;
 
 /** Runs `carillon import --from-api …`. */
-export async function importFromApi(address: string, flags: FromApiFlags): Promise<void> {
-  const settings = readImportSettings(address, flags);
+export async function importFromApi(sourceAddress: string, flags: FromApiFlags): Promise<void> {
+  const settings = readImportSettings(sourceAddress, flags);
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const printLine = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
@@ -41,12 +41,12 @@ export async function importFromApi(address: string, flags: FromApiFlags): Promi
       const accountResult = await importAccount({
         ...settings,
         source,
-        work: workFile,
+        workFile,
         print: printLine,
         clock: systemClock,
-        progress: progressFromFlags(flags),
-        withStore: (job) => withStore(flags, job),
-        withExclusiveStore: (job) => withExclusiveStore(flags, job),
+        progress: createProgressFromFlags(flags),
+        withStore: (operation) => withStore(flags, operation),
+        withExclusiveStore: (operation) => withExclusiveStore(flags, operation),
       });
       const sourceHooks = await listHooks(source).catch((error: unknown) => {
         // The account is already imported, so unreadable hooks must not fail the command.
@@ -158,7 +158,7 @@ export type FromApiFlags = ProgressFlags &
   };
 
 /** Validates the flags of `import --from-api`. Error messages never contain the key. */
-export function readImportSettings(address: string, flags: FromApiFlags, environment = process.env) {
+export function readImportSettings(sourceAddress: string, flags: FromApiFlags, environment = process.env) {
   const sourceDomain = flags.domain?.trim().toLowerCase();
   if (sourceDomain === undefined) throw new CliError(['Give --domain with the account at the other service.']);
   const domain = parseDomain(flags.asDomain ?? sourceDomain);
@@ -166,7 +166,7 @@ export function readImportSettings(address: string, flags: FromApiFlags, environ
     throw new CliError([
       `--as-domain must be a host name, such as acme.example; ${flags.asDomain ?? sourceDomain} is not one.`,
     ]);
-  const sourceUrl = readSourceUrl(address);
+  const sourceUrl = readSourceUrl(sourceAddress);
   const { protocol, hostname } = new URL(sourceUrl);
   const filePrefix = `carillon-from-${sourceDomain.replace(/[^a-z0-9.-]/g, '_')}`;
   const paths = {
@@ -196,8 +196,8 @@ export function readImportSettings(address: string, flags: FromApiFlags, environ
   };
 }
 
-function readSourceUrl(address: string): string {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
+function readSourceUrl(sourceAddress: string): string {
+  const url = URL.canParse(sourceAddress) ? new URL(sourceAddress) : undefined;
   const isHttp = url?.protocol === 'https:' || url?.protocol === 'http:';
   if (url === undefined || !isHttp || url.username + url.password + url.search + url.hash !== '')
     throw new CliError(['--from-api must be an http or https address without user name, query and fragment.']);
@@ -211,10 +211,10 @@ function readSourceUrl(address: string): string {
 function readSourceKey({ key, keyFile }: FromApiFlags, environment: NodeJS.ProcessEnv): string {
   const environmentKey = environment[importKeyVariableName];
   if (key !== undefined && keyFile !== undefined) throw new CliError(['--key and --key-file cannot be combined.']);
-  const text = keyFile === undefined ? (key ?? environmentKey) : readKeyFile(keyFile);
-  if (text === undefined || text.trim() === '')
+  const keyText = keyFile === undefined ? (key ?? environmentKey) : readKeyFile(keyFile);
+  if (keyText === undefined || keyText.trim() === '')
     throw new CliError([`Give the key of the other service with --key-file, ${importKeyVariableName} or --key.`]);
-  return readHeaderValue('The key', text.trim());
+  return readHeaderValue('The key', keyText.trim());
 }
 
 function readKeyFile(path: string): string {

@@ -41,12 +41,12 @@ async function createHook(
   hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  const hookFields = hookBodySpec.read(hook);
-  const loopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
+  const hookFields = hookBodySpec.parse(hook);
+  const isLoopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),
-    allow: allowTargets,
-    loopbackAllowed,
+    allowRules: allowTargets,
+    isLoopbackAllowed,
   });
   // Create the hook with the permissions of a member, which every user has.
   const hookOwner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;

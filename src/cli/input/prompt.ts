@@ -27,9 +27,9 @@ export async function readStandardInput(): Promise<string> {
 }
 
 /** Turns Ctrl-C and Ctrl-D at a prompt into a `CliError`. */
-async function awaitAnswer(answer: Promise<string>): Promise<string> {
+async function awaitAnswer(answerPromise: Promise<string>): Promise<string> {
   try {
-    return (await answer).trim();
+    return (await answerPromise).trim();
   } catch (error) {
     if (error instanceof Error && error.name === 'AbortError') throw new CliError(['Nothing was saved.']);
     throw error;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { readJsonFile, writeJsonFile, xdgFolder } from '../client/profiles.ts';
+import { readJsonFile, resolveXdgFolder, writeJsonFile } from '../client/profiles.ts';
 import { CliError } from '../output/screen.ts';
 
 /** Identity of a listener. Each listener has its own cursor file. */
@@ -16,22 +16,23 @@ export type ListenerIdentity = {
    * occurrences of other kinds, which a listener for those kinds would miss.
    */
   readonly kinds: string;
+  /** Value of `--scope`: `own` or `account`. */
   readonly scope: string;
 };
 
 /** Position of a listener in the feed. */
 export type SavedCursor = {
   readonly cursor: string;
-  /** Time of the last handled occurrence; empty before the first occurrence. */
+  /** Time of the last printed occurrence; empty before the first occurrence. */
   readonly occurred_at: string;
 };
 
 /** Returns the default path of a listener's cursor file. */
-export function defaultCursorFile(listener: ListenerIdentity): string {
+export function getDefaultCursorPath(listener: ListenerIdentity): string {
   const { service, domain, user_id, forward_to, kinds, scope } = listener;
-  const identity = [service, domain, user_id, forward_to, kinds, scope].join('\n');
-  const identityHash = createHash('sha256').update(identity).digest('hex');
-  return join(xdgFolder('state'), 'listen', `${identityHash.slice(0, 16)}.json`);
+  const identityText = [service, domain, user_id, forward_to, kinds, scope].join('\n');
+  const identityHash = createHash('sha256').update(identityText).digest('hex');
+  return join(resolveXdgFolder('state'), 'listen', `${identityHash.slice(0, 16)}.json`);
 }
 
 /** Fields that must match when a cursor file is read, since a cursor of another feed is invalid. */
@@ -40,22 +41,25 @@ const FEED_IDENTITY_FIELDS = ['service', 'domain', 'user_id'] as const;
 /** Whether a text has the form of a cursor. */
 export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
 
-/** Reads the saved position; undefined if there is none. Throws if the file belongs to another listener. */
+/**
+ * Reads the saved position in the feed; undefined if the file does not exist. Throws if the file belongs to another
+ * listener.
+ */
 export function readCursor(path: string, listener: ListenerIdentity): SavedCursor | undefined {
-  const parseError = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-  const storedJson = readJsonFile(path, parseError);
+  const parseErrorText = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
+  const storedJson = readJsonFile(path, parseErrorText);
   if (storedJson === undefined) return undefined;
-  const storedFieldText = (name: string) => String(fieldOf(storedJson, name) ?? '');
-  const cursor = storedFieldText('cursor');
-  if (!isCursor(cursor) || FEED_IDENTITY_FIELDS.some((name) => storedFieldText(name) === ''))
-    throw new CliError([parseError]);
-  const differingFields = FEED_IDENTITY_FIELDS.filter((name) => storedFieldText(name) !== listener[name]);
-  if (differingFields.length === 0) return { cursor, occurred_at: storedFieldText('occurred_at') };
-  const storedIdentity = differingFields.map((name) => `${name} ${storedFieldText(name)}`).join(', ');
-  throw new CliError([`${path} belongs to another listener (${storedIdentity}): give another file.`]);
+  const readStoredField = (name: string) => String(fieldOf(storedJson, name) ?? '');
+  const cursor = readStoredField('cursor');
+  if (!isCursor(cursor) || FEED_IDENTITY_FIELDS.some((name) => readStoredField(name) === ''))
+    throw new CliError([parseErrorText]);
+  const differingFields = FEED_IDENTITY_FIELDS.filter((name) => readStoredField(name) !== listener[name]);
+  if (differingFields.length === 0) return { cursor, occurred_at: readStoredField('occurred_at') };
+  const storedIdentityText = differingFields.map((name) => `${name} ${readStoredField(name)}`).join(', ');
+  throw new CliError([`${path} belongs to another listener (${storedIdentityText}): give another file.`]);
 }
 
-/** Saves the position. When the function returns, the position is durable on disk. */
+/** Saves the position in the feed. When the function returns, the position is durable on disk. */
 export function saveCursor(path: string, listener: ListenerIdentity, position: SavedCursor): void {
   writeJsonFile(path, { ...listener, ...position });
 }

@@ -96,7 +96,7 @@ export class FeedReader {
         if (!(error instanceof CarillonError) || !isTemporaryError(error)) throw error;
         if (!this.#isUnreachable) onUnreachable(error);
         this.#isUnreachable = true;
-        await pause(clock, Math.max(this.#backoff.nextWaitMs(), 1_000 * (error.retryAfterS ?? 0)), signal);
+        await pause(clock, Math.max(this.#backoff.takeNextWaitMs(), 1_000 * (error.retryAfterS ?? 0)), signal);
       }
     }
   }
@@ -115,13 +115,13 @@ function isTemporaryError({ status, code }: CarillonError): boolean {
  * continue.
  */
 export function formatCursorGoneError(position: SavedCursor, oldestEntry: FeedEntry | undefined): string[] {
-  const sinceText = position.occurred_at === '' ? '' : ` (${position.occurred_at} UTC)`;
-  const isTooOld = oldestEntry !== undefined && Number(oldestEntry.cursor) > Number(position.cursor);
-  const missedText = isTooOld
+  const positionTimeText = position.occurred_at === '' ? '' : ` (${position.occurred_at} UTC)`;
+  const isCursorTooOld = oldestEntry !== undefined && Number(oldestEntry.cursor) > Number(position.cursor);
+  const reasonText = isCursorTooOld
     ? `what happened between it and cursor ${oldestEntry.cursor} (${oldestEntry.occurred_at} UTC) is no longer stored and was missed`
     : 'the service was restored from a backup or is a different one, and does not know this cursor';
   return [
-    `Cannot continue after cursor ${position.cursor}${sinceText}: ${missedText}.`,
+    `Cannot continue after cursor ${position.cursor}${positionTimeText}: ${reasonText}.`,
     'Continue with --from-oldest (some occurrences may be sent again) or --from-now. To catch up with missed changes, read the lists.',
   ];
 }
@@ -129,18 +129,18 @@ export function formatCursorGoneError(position: SavedCursor, oldestEntry: FeedEn
 const INITIAL_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 30_000;
 
-/** Exponential backoff for retries. Call `reset` after a success. */
+/** Exponential backoff for the requests of this command. Call `reset` after a success. */
 export class Backoff {
-  #nextMs = INITIAL_BACKOFF_MS;
+  #nextWaitMs = INITIAL_BACKOFF_MS;
 
-  nextWaitMs(): number {
-    const waitMs = this.#nextMs;
-    this.#nextMs = Math.min(2 * waitMs, MAX_BACKOFF_MS);
+  takeNextWaitMs(): number {
+    const waitMs = this.#nextWaitMs;
+    this.#nextWaitMs = Math.min(2 * waitMs, MAX_BACKOFF_MS);
     return waitMs;
   }
 
   reset(): void {
-    this.#nextMs = INITIAL_BACKOFF_MS;
+    this.#nextWaitMs = INITIAL_BACKOFF_MS;
   }
 }
 

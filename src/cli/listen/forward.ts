@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
-import { createAttempt, type SendAttempt } from '../../delivery/transport/attempt.ts';
+import { createAttemptSender, type SendAttempt } from '../../delivery/transport/attempt.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSignatureHeaders } from '../../delivery/transport/signature.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
@@ -25,7 +25,7 @@ export type ForwardOptions = {
   /** Called after a failed attempt, before the retry. */
   readonly onFailedAttempt: (entry: FeedEntry, result: ForwardResult) => void;
   readonly clock?: Clock;
-  readonly attempt?: SendAttempt;
+  readonly sendAttempt?: SendAttempt;
 };
 
 /**
@@ -33,7 +33,7 @@ export type ForwardOptions = {
  * choose the targets of hooks.
  */
 const allowAllGuard: SsrfGuard = {
-  async check(url, timeoutMs = 5_000) {
+  async checkTarget(url, timeoutMs = 5_000) {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const resolution = isIP(host) === 0 ? await resolveHost(host, timeoutMs) : { addresses: [host] };
     if ('failure' in resolution) return resolution;
@@ -54,7 +54,7 @@ export class Forwarder {
   readonly #listener: ListenerIdentity;
   readonly #options: ForwardOptions;
   readonly #clock: Clock;
-  readonly #attempt: SendAttempt;
+  readonly #sendAttempt: SendAttempt;
   readonly #backoff = new Backoff();
 
   constructor(listener: ListenerIdentity, options: ForwardOptions) {
@@ -62,7 +62,8 @@ export class Forwarder {
     this.#listener = listener;
     this.#options = options;
     this.#clock = clock;
-    this.#attempt = options.attempt ?? createAttempt({ guard: allowAllGuard, userAgent: `Carillon/${version}`, clock });
+    this.#sendAttempt =
+      options.sendAttempt ?? createAttemptSender({ guard: allowAllGuard, userAgent: `Carillon/${version}`, clock });
   }
 
   /** Forwards one occurrence. Throws only if the signal is aborted or this machine cannot send requests. */
@@ -72,9 +73,16 @@ export class Forwarder {
     const body = JSON.stringify({ resource_url: entry.resource_url });
     for (let attemptCount = 1; ; attemptCount += 1) {
       const signingSecrets = secret === undefined ? [] : [{ secret, since: 0, until: null }];
-      const signature = createSignatureHeaders(signingSecrets, { id: webhookId, body, now: this.#clock.now() });
-      const request = { target, body, deliveryId: webhookId, signature, deadlineMs: timeoutMs, signal };
-      const outcome = await this.#attempt(request);
+      const signatureHeaders = createSignatureHeaders(signingSecrets, { webhookId, body, sentAt: this.#clock.now() });
+      const request = {
+        target,
+        body,
+        deliveryId: webhookId,
+        signatureHeaders,
+        deadlineMs: timeoutMs,
+        signal,
+      };
+      const outcome = await this.#sendAttempt(request);
       signal.throwIfAborted();
       const result = { outcome, webhookId, attempts: attemptCount };
       if (this.#isDelivered(outcome)) {
@@ -82,7 +90,7 @@ export class Forwarder {
         return result;
       }
       onFailedAttempt(entry, result);
-      await pause(this.#clock, this.#backoff.nextWaitMs(), signal);
+      await pause(this.#clock, this.#backoff.takeNextWaitMs(), signal);
     }
   }
 
@@ -92,13 +100,14 @@ export class Forwarder {
 }
 
 /**
- * Returns the Webhook-Id of an occurrence. The id is the same in every retry and every process. It contains a hash,
- * because the cursors of a new database start at 1 again: receivers would take new occurrences for duplicates.
+ * Returns the Webhook-Id of an occurrence. The id is the same in every retry and every process. The id contains a hash,
+ * because the cursors of a new database start at 1 again: from the cursor alone, receivers would take new occurrences
+ * for duplicates.
  */
 export function createWebhookId({ service, domain }: ListenerIdentity, entry: FeedEntry): string {
   const { cursor, kind, resource_url, occurred_at } = entry;
-  const identity = [service, domain, cursor, kind, resource_url, occurred_at].join('\n');
-  return `listen_${cursor}_${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`;
+  const identityText = [service, domain, cursor, kind, resource_url, occurred_at].join('\n');
+  return `listen_${cursor}_${createHash('sha256').update(identityText).digest('hex').slice(0, 12)}`;
 }
 
 /** Returns the HTTP status of an outcome, or its failure code. */

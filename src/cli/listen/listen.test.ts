@@ -13,7 +13,7 @@ import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.t
 import type { AttemptRequest, SendAttempt } from '../../delivery/transport/attempt.ts';
 import { addListenCommand } from '../client/listen.ts';
 import { CliError, Output, type OutputSink } from '../output/screen.ts';
-import { defaultCursorFile, readCursor, saveCursor } from './cursor-file.ts';
+import { getDefaultCursorPath, readCursor, saveCursor } from './cursor-file.ts';
 import { pause } from './feed.ts';
 import { createWebhookId, Forwarder } from './forward.ts';
 import { readListenSettings } from './options.ts';
@@ -31,8 +31,8 @@ const savedPosition = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
 
 test('X2 listeners with different filters have separate cursors', () => {
   const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
-  const files = different.map((name) => defaultCursorFile({ ...listener, [name]: 'new_task' }));
-  assert.equal(new Set([defaultCursorFile(listener), ...files]).size, 7);
+  const files = different.map((name) => getDefaultCursorPath({ ...listener, [name]: 'new_task' }));
+  assert.equal(new Set([getDefaultCursorPath(listener), ...files]).size, 7);
 });
 
 test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
@@ -91,7 +91,7 @@ const entry: FeedEntry = {
   occurred_at: '2027-03-01 09:14:02',
   user_id: '1',
 };
-const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, ms: 9 });
+const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, durationMs: 9 });
 
 /** Creates a forwarder whose attempts have these outcomes in order. Further attempts repeat the last outcome. */
 function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEach?: boolean; secret?: string } = {}) {
@@ -111,13 +111,13 @@ function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEac
     signal: stopped.signal,
     onFailedAttempt: (_entry, told) => failed.push(told.attempts),
     clock,
-    attempt,
+    sendAttempt: attempt,
   });
   return { clock, orders, failed, stopped, made };
 }
 
 test('X2 an occurrence is sent again unchanged until the response is 200, with backoff up to half a minute', async () => {
-  const refused: AttemptOutcome = { kind: 'failed', cause: 'refused', ms: 1 };
+  const refused: AttemptOutcome = { kind: 'failed', cause: 'refused', durationMs: 1 };
   const outcomes = [refused, answered(204), answered(500), ...Array.from({ length: 7 }, () => refused), answered(200)];
   const { clock, orders, failed, made } = createForwarder(outcomes);
   const telling = made.forward(entry);
@@ -132,7 +132,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   assert.deepEqual([told.attempts, failed.length, told.outcome], [11, 10, answered(200)]);
   assert.equal(new Set(orders.map(({ deliveryId, body }) => `${deliveryId} ${body}`)).size, 1);
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
-  assert.deepEqual(orders[0]?.signature, []);
+  assert.deepEqual(orders[0]?.signatureHeaders, []);
 
   // A new forwarder begins with the initial backoff.
   const again = createForwarder([refused, answered(200)]);
@@ -144,13 +144,15 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
 });
 
 test('X2 with --once-each any response is enough, but no response is not; a signal ends the wait', async () => {
-  const once = createForwarder([{ kind: 'failed', cause: 'timeout', ms: 1 }, answered(500)], { onceEach: true });
+  const once = createForwarder([{ kind: 'failed', cause: 'timeout', durationMs: 1 }, answered(500)], {
+    onceEach: true,
+  });
   const telling = once.made.forward(entry);
   await turn();
   await once.clock.advance(250);
   assert.deepEqual((await telling).outcome, answered(500));
 
-  const down = createForwarder([{ kind: 'failed', cause: 'refused', ms: 1 }]);
+  const down = createForwarder([{ kind: 'failed', cause: 'refused', durationMs: 1 }]);
   const waiting = assert.rejects(down.made.forward(entry), { name: 'AbortError' });
   await turn();
   down.stopped.abort();
@@ -163,7 +165,7 @@ test('X8 with a secret the request is signed like that of a hook', async () => {
   const { orders, made } = createForwarder([answered(200)], { secret });
   const { webhookId } = await made.forward(entry);
   const [order] = orders;
-  const [, timestamp, , signature] = order?.signature ?? [];
+  const [, timestamp, , signature] = order?.signatureHeaders ?? [];
   const hmac = createHmac('sha256', 'a secret of a test').update(`${webhookId}.${timestamp}.${order?.body}`);
   assert.equal(signature, `v1,${hmac.digest('base64')}`);
 });

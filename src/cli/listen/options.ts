@@ -53,8 +53,8 @@ function createStartOptions(): readonly Option[] {
     new Option('--from-now', 'Start with new occurrences (default at the first start).'),
     new Option('--from-oldest', 'Start with the oldest stored entry, up to 90 days old.'),
   ];
-  const names = startOptions.map((option) => option.attributeName());
-  for (const option of startOptions) option.conflicts(names.filter((name) => name !== option.attributeName()));
+  const optionNames = startOptions.map((option) => option.attributeName());
+  for (const option of startOptions) option.conflicts(optionNames.filter((name) => name !== option.attributeName()));
   const cursorFileDescription =
     'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
   return [...startOptions, new Option('--cursor-file <file>', cursorFileDescription)];

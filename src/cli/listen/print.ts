@@ -1,12 +1,12 @@
 import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
-import { kinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
+import { kindDefinitions, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
-import { fitToWidth, textWidth } from '../output/table.ts';
+import { fitToWidth, measureTextWidth } from '../output/table.ts';
 import { type ForwardResult, formatOutcome } from './forward.ts';
 
-/** A handled occurrence with its record and the result of forwarding it. */
+/** An occurrence (domain event) to print, with its record and the result of forwarding it. */
 export type HandledOccurrence = {
   readonly entry: FeedEntry;
   /** The record; null if it was deleted or the key may not read it. */
@@ -15,14 +15,14 @@ export type HandledOccurrence = {
   readonly forwarded: ForwardResult | undefined;
 };
 
-const KIND_WIDTH = Math.max(...Object.keys(kinds).map((kind) => kind.length));
+const KIND_WIDTH = Math.max(...Object.keys(kindDefinitions).map((kind) => kind.length));
 
 /** Prints an occurrence as one line: time (UTC), kind, response with its duration, id and name of the record. */
-export function printOccurrence({ entry, record, forwarded: forwardResult }: HandledOccurrence, screen: Output): void {
+export function printOccurrence({ entry, record, forwarded: forwardResult }: HandledOccurrence, output: Output): void {
   const responseCells =
     forwardResult === undefined
       ? []
-      : [formatOutcome(forwardResult.outcome).padEnd(7), `${forwardResult.outcome.ms} ms`.padStart(8)];
+      : [formatOutcome(forwardResult.outcome).padEnd(7), `${forwardResult.outcome.durationMs} ms`.padStart(8)];
   const cells = [
     entry.occurred_at,
     entry.kind.padEnd(KIND_WIDTH),
@@ -31,15 +31,15 @@ export function printOccurrence({ entry, record, forwarded: forwardResult }: Han
   ];
   const linePrefix = `${cells.join('  ')}  `;
   const nameText = record === null ? '(gone)' : recordNameOf(entry, record);
-  const availableWidth = screen.isTTY ? (screen.columns || 80) - linePrefix.length : textWidth(nameText);
+  const availableWidth = output.isTTY ? (output.columns || 80) - linePrefix.length : measureTextWidth(nameText);
   const fullLine =
-    `${linePrefix}${fitToWidth(nameText, Math.max(4, Math.min(availableWidth, textWidth(nameText))))}`.trimEnd();
+    `${linePrefix}${fitToWidth(nameText, Math.max(4, Math.min(availableWidth, measureTextWidth(nameText))))}`.trimEnd();
   const [outcomeWord] = responseCells;
-  if (forwardResult === undefined || outcomeWord === undefined) screen.print(fullLine);
-  else screen.printWithColor(fullLine, outcomeWord, formatOutcome(forwardResult.outcome) === '200' ? 'green' : 'red');
+  if (forwardResult === undefined || outcomeWord === undefined) output.print(fullLine);
+  else output.printWithColor(fullLine, outcomeWord, formatOutcome(forwardResult.outcome) === '200' ? 'green' : 'red');
 }
 
-/** Converts a handled occurrence to JSON. */
+/** Converts an occurrence, its record and the result of forwarding it to JSON. */
 export function toOccurrenceJson({ entry, record, forwarded: forwardResult }: HandledOccurrence): object {
   const forwardedJson =
     forwardResult === undefined
@@ -47,7 +47,7 @@ export function toOccurrenceJson({ entry, record, forwarded: forwardResult }: Ha
       : {
           status: forwardResult.outcome.kind === 'answered' ? forwardResult.outcome.status : null,
           outcome: formatOutcome(forwardResult.outcome),
-          milliseconds: forwardResult.outcome.ms,
+          milliseconds: forwardResult.outcome.durationMs,
           attempts: forwardResult.attempts,
           webhook_id: forwardResult.webhookId,
         };
@@ -62,7 +62,7 @@ function recordIdOf(resourceUrl: string): string {
   return resourceUrl.slice(resourceUrl.lastIndexOf('/') + 1);
 }
 
-/** Returns a hint if developers may not expect how a hook in production handles this outcome; otherwise undefined. */
+/** Returns a hint if a hook in production treats this outcome in a way that may surprise; otherwise undefined. */
 function findProductionHint({ outcome, attempts }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
@@ -74,23 +74,24 @@ function findProductionHint({ outcome, attempts }: ForwardResult): string | unde
 }
 
 /**
- * Prints notices on a separate stream, because programs may read the stream of occurrences. Does not repeat a notice.
+ * Prints notices about failures, on a separate stream, because programs may read the stream of occurrences. Does not
+ * repeat a notice.
  */
-export class Notices {
+export class NoticePrinter {
   readonly #printLine: (line: string) => void;
   readonly #printedHints = new Set<string>();
-  #lastFailure = '';
+  #lastFailureText = '';
 
   constructor(printLine: (line: string) => void) {
     this.#printLine = printLine;
   }
 
-  /** Reports a failed forward that will be retried. */
+  /** Reports a failed attempt to forward an occurrence. The attempt will be retried. */
   reportFailure({ kind, cursor }: FeedEntry, target: string, forwardResult: ForwardResult): void {
-    const verb = forwardResult.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
-    const failure = `${kind} (cursor ${cursor}): ${target} ${verb} ${formatOutcome(forwardResult.outcome)}`;
-    if (failure !== this.#lastFailure) this.#printLine(`${failure}; retrying until it answers 200.`);
-    this.#lastFailure = failure;
+    const answerPhrase = forwardResult.outcome.kind === 'answered' ? 'answered' : 'gave no answer:';
+    const failureText = `${kind} (cursor ${cursor}): ${target} ${answerPhrase} ${formatOutcome(forwardResult.outcome)}`;
+    if (failureText !== this.#lastFailureText) this.#printLine(`${failureText}; retrying until it answers 200.`);
+    this.#lastFailureText = failureText;
     this.explainOutcome(forwardResult);
   }
 
@@ -102,11 +103,11 @@ export class Notices {
     this.#printLine(hint);
   }
 
-  reportUnreachable(service: string, { message }: CarillonError): void {
-    this.#printLine(`${service} does not answer (${message}); retrying.`);
+  reportUnreachable(serviceUrl: string, { message }: CarillonError): void {
+    this.#printLine(`${serviceUrl} does not answer (${message}); retrying.`);
   }
 
-  reportReachable(service: string): void {
-    this.#printLine(`${service} answers again.`);
+  reportReachable(serviceUrl: string): void {
+    this.#printLine(`${serviceUrl} answers again.`);
   }
 }

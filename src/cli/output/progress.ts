@@ -17,38 +17,47 @@ export function addProgressOption(command: Command): Command {
 }
 
 /** Creates the progress display on standard error: a bar on a terminal, otherwise a line every few seconds. */
-export function progressFromFlags(flags: ProgressFlags): TransferProgress {
+export function createProgressFromFlags(flags: ProgressFlags): TransferProgress {
   return flags.quiet ? silentProgress : createProgress(stderr, systemClock);
 }
 
 const silentProgress: TransferProgress = { begin: () => undefined, advance: () => undefined, end: () => undefined };
 
-export function createProgress(screen: Output, clock: Clock): TransferProgress {
+export function createProgress(output: Output, clock: Clock): TransferProgress {
   let stage = '';
-  let totalRows = 0;
-  let doneRows = 0;
+  let totalRowCount = 0;
+  let doneRowCount = 0;
   let startedAt = 0;
   let lastDrawnAt = 0;
-  const intervalMs = screen.isTTY ? REDRAW_INTERVAL_MS : LINE_INTERVAL_MS;
-  const elapsedSeconds = () => (clock.monotonic() - startedAt) / 1_000;
+  const intervalMs = output.isTTY ? REDRAW_INTERVAL_MS : LINE_INTERVAL_MS;
+  const computeElapsedSeconds = () => (clock.monotonic() - startedAt) / 1_000;
   return {
-    begin(name, rows) {
-      [stage, totalRows, doneRows] = [name, rows, 0];
+    begin(stageName, rowCount) {
+      [stage, totalRowCount, doneRowCount] = [stageName, rowCount, 0];
       startedAt = lastDrawnAt = clock.monotonic();
     },
-    advance(rows) {
-      doneRows += rows;
+    advance(rowCount) {
+      doneRowCount += rowCount;
       if (clock.monotonic() - lastDrawnAt < intervalMs) return;
       lastDrawnAt = clock.monotonic();
-      const texts = formatProgressTexts({ stage, done: doneRows, total: totalRows, seconds: elapsedSeconds() });
-      if (screen.isTTY) redrawLine(screen, texts.join(renderBar(doneRows, totalRows, computeBarWidth(screen, texts))));
-      else screen.print(texts.join(''));
+      const textsAroundBar = formatProgressTexts({
+        stage,
+        doneRowCount,
+        totalRowCount,
+        elapsedSeconds: computeElapsedSeconds(),
+      });
+      if (output.isTTY)
+        redrawLine(
+          output,
+          textsAroundBar.join(renderBar(doneRowCount, totalRowCount, computeBarWidth(output, textsAroundBar))),
+        );
+      else output.print(textsAroundBar.join(''));
     },
     end() {
-      const line = `${stage}: ${formatCount(doneRows)} rows in ${formatDuration(elapsedSeconds())}`;
-      if (screen.isTTY) redrawLine(screen, line, '\n');
+      const line = `${stage}: ${formatCount(doneRowCount)} rows in ${formatDuration(computeElapsedSeconds())}`;
+      if (output.isTTY) redrawLine(output, line, '\n');
       // A stage that ended before its first progress line needs no summary.
-      else if (lastDrawnAt > startedAt) screen.print(line);
+      else if (lastDrawnAt > startedAt) output.print(line);
     },
   };
 }
@@ -57,37 +66,39 @@ export function createProgress(screen: Output, clock: Clock): TransferProgress {
  * Replaces the current line of the terminal. The line is cut to the width of the terminal, since a wrapped line cannot
  * be replaced.
  */
-function redrawLine(screen: Output, line: string, end?: '\n'): void {
-  screen.redraw(line.slice(0, (screen.columns ?? 80) - 1), end);
+function redrawLine(output: Output, line: string, lineEnd?: '\n'): void {
+  output.redraw(line.slice(0, (output.columns ?? 80) - 1), lineEnd);
 }
 
 type ProgressState = {
   readonly stage: string;
-  readonly done: number;
-  readonly total: number;
-  readonly seconds: number;
+  readonly doneRowCount: number;
+  readonly totalRowCount: number;
+  readonly elapsedSeconds: number;
 };
 
 /** Returns the texts before and after the progress bar. */
-function formatProgressTexts({ stage, done, total, seconds }: ProgressState): [string, string] {
-  const rowsPerSecond = seconds > 0 ? done / seconds : 0;
-  if (total === 0) return [`${stage}: `, `${formatCount(done)} rows, ${formatCount(rowsPerSecond)} rows/s`];
-  const percent = String(Math.floor(Math.min(done / total, 1) * 100)).padStart(3);
-  const remainingText = rowsPerSecond > 0 ? `, ${formatDuration(Math.max(total - done, 0) / rowsPerSecond)} left` : '';
+function formatProgressTexts({ stage, doneRowCount, totalRowCount, elapsedSeconds }: ProgressState): [string, string] {
+  const rowsPerSecond = elapsedSeconds > 0 ? doneRowCount / elapsedSeconds : 0;
+  if (totalRowCount === 0)
+    return [`${stage}: `, `${formatCount(doneRowCount)} rows, ${formatCount(rowsPerSecond)} rows/s`];
+  const percentText = String(Math.floor(Math.min(doneRowCount / totalRowCount, 1) * 100)).padStart(3);
+  const remainingText =
+    rowsPerSecond > 0 ? `, ${formatDuration(Math.max(totalRowCount - doneRowCount, 0) / rowsPerSecond)} left` : '';
   return [
-    `${stage}: ${percent} % `,
-    `${formatCount(done)} of ${formatCount(total)} rows, ${formatCount(rowsPerSecond)} rows/s${remainingText}`,
+    `${stage}: ${percentText} % `,
+    `${formatCount(doneRowCount)} of ${formatCount(totalRowCount)} rows, ${formatCount(rowsPerSecond)} rows/s${remainingText}`,
   ];
 }
 
 /** Returns the width of the progress bar: the space that the texts leave in the terminal's line, up to a maximum. */
-function computeBarWidth({ columns = 80 }: Output, texts: readonly string[]): number {
-  return Math.min(MAX_BAR_WIDTH, columns - 1 - texts.join('').length - 1);
+function computeBarWidth({ columns = 80 }: Output, textsAroundBar: readonly string[]): number {
+  return Math.min(MAX_BAR_WIDTH, columns - 1 - textsAroundBar.join('').length - 1);
 }
 
-function renderBar(done: number, total: number, width: number): string {
-  if (total === 0 || width < 4) return '';
-  const filledWidth = Math.round(Math.min(done / total, 1) * width);
+function renderBar(doneRowCount: number, totalRowCount: number, width: number): string {
+  if (totalRowCount === 0 || width < 4) return '';
+  const filledWidth = Math.round(Math.min(doneRowCount / totalRowCount, 1) * width);
   return `${'█'.repeat(filledWidth)}${'░'.repeat(width - filledWidth)} `;
 }
 

@@ -48,12 +48,15 @@ export class Output {
     this.#sink.write(`${printable(line).replace(word, () => colorize(word))}\n`);
   }
 
-  /** Prints a value as JSON, by default followed by a line end. */
+  /**
+   * Prints a value as JSON, by default followed by a line end. With other values of `prefix` and `suffix`, the elements
+   * of an array can be printed one by one.
+   */
   printJson(
     value: unknown,
-    { before = '', after = '\n' }: { before?: '' | '[' | ',\n'; after?: '' | '\n' } = {},
+    { prefix = '', suffix = '\n' }: { prefix?: '' | '[' | ',\n'; suffix?: '' | '\n' } = {},
   ): void {
-    this.#sink.write(`${before}${printableJson(JSON.stringify(value))}${after}`);
+    this.#sink.write(`${prefix}${printableJson(JSON.stringify(value))}${suffix}`);
   }
 
   /** Prints a result: as JSON with `--json`, otherwise as lines. */

@@ -10,7 +10,7 @@ import {
   formatFields,
   formatHeader,
   formatRecordLine,
-  textWidth,
+  measureTextWidth,
 } from './table.ts';
 
 const task = (id: string, name: string, more: object = {}) => ({
@@ -24,7 +24,7 @@ const task = (id: string, name: string, more: object = {}) => ({
 });
 
 function tableOf(records: readonly Record<string, unknown>[], width: number | undefined, wanted?: string[]): string[] {
-  const layout = createLayout(records, { width, wanted });
+  const layout = createLayout(records, { lineWidth: width, requestedFields: wanted });
   return [formatHeader(layout), ...records.map((record) => formatRecordLine(layout, record))];
 }
 
@@ -43,7 +43,7 @@ test('a table has the id, the name and the columns that are not empty', () => {
 test('no line is wider than the terminal: names are cut, and columns that do not fit are left out', () => {
   const records = [task('7', 'A name that goes on for much longer than anybody would like', { completed: '1' })];
   for (const width of [20, 40, 80, 200])
-    for (const line of tableOf(records, width)) assert.ok(textWidth(line) <= width, `${width}: ${line}`);
+    for (const line of tableOf(records, width)) assert.ok(measureTextWidth(line) <= width, `${width}: ${line}`);
   assert.deepEqual(tableOf(records, 40), [
     'TASK_ID  TASK_NAME             COMPLETED',
     '7        A name that goes on…  1',
@@ -67,7 +67,7 @@ test('wide characters, combining marks and emoji count as many columns as on a t
     ['👩‍👩‍👧', 2],
     ['한글', 4],
   ] as const)
-    assert.equal(textWidth(text), columns, text);
+    assert.equal(measureTextWidth(text), columns, text);
   assert.equal(fitToWidth('日本語', 5), '日本…');
   assert.equal(fitToWidth('日本語', 4), '日… ');
 });

@@ -14,12 +14,12 @@ const MIN_NAME_WIDTH = 16;
 const MAX_CELL_WIDTH = 48;
 
 /**
- * Formats a value as one short line. Omits the time of a date at midnight, and the seconds of any other time. The zero
- * date becomes an empty text.
+ * Formats a value as one short line. A timestamp is shown without seconds, and at midnight as a date without a time.
+ * The zero date becomes an empty text.
  */
 export function formatCell(value: unknown): string {
   if (Array.isArray(value)) return value.map(formatCell).join(', ');
-  if (typeof value === 'object' && value !== null) return formatCell(recordNameOf(value) ?? JSON.stringify(value));
+  if (typeof value === 'object' && value !== null) return formatCell(findRecordName(value) ?? JSON.stringify(value));
   const text = value === null || value === undefined ? '' : String(value);
   const [, day, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}):\d{2}$/.exec(text) ?? [];
   if (day === '0000-00-00') return '';
@@ -27,50 +27,53 @@ export function formatCell(value: unknown): string {
   return printable(text);
 }
 
-function recordNameOf(record: object): unknown {
+function findRecordName(record: object): unknown {
   return Object.entries(record).find(([field]) => field.endsWith('_name'))?.[1];
 }
 
 /**
- * Selects the columns of a table: id and name first, then the other non-empty columns that fit into `width`. If `width`
- * is undefined, all columns fit. If `wanted` is given, exactly these fields become columns.
+ * Selects the columns of a table: id and name first, then the other non-empty columns that fit into `lineWidth`. If
+ * `lineWidth` is undefined, all columns fit. If `requestedFields` is given, exactly these fields become columns.
  */
 export function createLayout(
   records: readonly ResponseRecord[],
-  { width, wanted }: { readonly width: number | undefined; readonly wanted?: readonly string[] | undefined },
+  {
+    lineWidth,
+    requestedFields,
+  }: { readonly lineWidth: number | undefined; readonly requestedFields?: readonly string[] | undefined },
 ): TableLayout {
   const fields = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const measuredColumns = (wanted ?? withIdAndNameFirst(fields.filter((field) => hasValue(records, field)))).map(
-    (field) => ({
-      field,
-      width: Math.max(textWidth(field), ...records.map((record) => textWidth(formatCell(record[field])))),
-    }),
-  );
-  if (width === undefined) return measuredColumns;
+  const measuredColumns = (
+    requestedFields ?? moveIdAndNameFirst(fields.filter((field) => hasNonEmptyValue(records, field)))
+  ).map((field) => ({
+    field,
+    width: Math.max(measureTextWidth(field), ...records.map((record) => measureTextWidth(formatCell(record[field])))),
+  }));
+  if (lineWidth === undefined) return measuredColumns;
   const cappedColumns = measuredColumns.map((column) => ({ ...column, width: Math.min(column.width, MAX_CELL_WIDTH) }));
-  return wanted === undefined ? selectFittingColumns(cappedColumns, width) : cappedColumns;
+  return requestedFields === undefined ? selectFittingColumns(cappedColumns, lineWidth) : cappedColumns;
 }
 
 /** Whether any record has a value other than empty or 0 in the field. */
-function hasValue(records: readonly ResponseRecord[], field: string): boolean {
+function hasNonEmptyValue(records: readonly ResponseRecord[], field: string): boolean {
   return records.some((record) => !['', '0'].includes(formatCell(record[field])));
 }
 
-function withIdAndNameFirst(fields: readonly string[]): string[] {
+function moveIdAndNameFirst(fields: readonly string[]): string[] {
   const [idField, ...otherFields] = fields;
   const nameField = otherFields.find((field) => field.endsWith('_name'));
   const remainingFields = otherFields.filter((field) => field !== nameField);
   return [idField, nameField, ...remainingFields].filter((field) => field !== undefined);
 }
 
-function selectFittingColumns(columns: TableLayout, width: number): TableLayout {
+function selectFittingColumns(columns: TableLayout, lineWidth: number): TableLayout {
   const selectedColumns: { field: string; width: number }[] = [];
-  let remainingWidth = width;
+  let remainingWidth = lineWidth;
   for (const [index, column] of columns.entries()) {
     const availableWidth = remainingWidth - (index === 0 ? 0 : COLUMN_GAP.length);
     const isNameColumn = index === 1 && column.field.endsWith('_name');
     const neededWidth = isNameColumn
-      ? Math.min(column.width, Math.max(MIN_NAME_WIDTH, Math.floor(width / 2)))
+      ? Math.min(column.width, Math.max(MIN_NAME_WIDTH, Math.floor(lineWidth / 2)))
       : column.width;
     if (neededWidth > availableWidth) {
       if (index > 1) continue;
@@ -102,11 +105,11 @@ function formatLine(layout: TableLayout, cellTextOf: (field: string) => string):
 /** Formats one record as lines, one for each field that is not empty. */
 export function formatFields(record: ResponseRecord): string[] {
   const nonEmptyFields = Object.entries(record).filter(([field]) => formatCell(record[field]) !== '');
-  const width = Math.max(0, ...nonEmptyFields.map(([field]) => field.length));
+  const fieldNameWidth = Math.max(0, ...nonEmptyFields.map(([field]) => field.length));
   return nonEmptyFields.flatMap(([field, value]) =>
     isRecordList(value)
       ? [`${field}:`, ...formatTable(value).map((line) => `  ${line}`)]
-      : [`${field.padEnd(width)}${COLUMN_GAP}${formatCell(value)}`],
+      : [`${field.padEnd(fieldNameWidth)}${COLUMN_GAP}${formatCell(value)}`],
   );
 }
 
@@ -117,16 +120,16 @@ export function formatFields(record: ResponseRecord): string[] {
 function isRecordList(value: unknown): value is readonly ResponseRecord[] {
   return (
     Array.isArray(value) &&
-    value.some((element) => typeof element === 'object' && element !== null && recordNameOf(element) === undefined)
+    value.some((element) => typeof element === 'object' && element !== null && findRecordName(element) === undefined)
   );
 }
 
 function formatTable(records: readonly ResponseRecord[]): string[] {
-  const layout = createLayout(records, { width: undefined });
+  const layout = createLayout(records, { lineWidth: undefined });
   return [formatHeader(layout), ...records.map((record) => formatRecordLine(layout, record))];
 }
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+const graphemeSegmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** Matches graphemes that are two terminal columns wide: East Asian wide and full-width characters, and emoji. */
 const WIDE_GRAPHEME =
@@ -135,27 +138,30 @@ const WIDE_GRAPHEME =
 const ZERO_WIDTH_GRAPHEME = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 /** Returns the width of a printable text in terminal columns. */
-export function textWidth(text: string): number {
+export function measureTextWidth(text: string): number {
   // Fast path: most texts are ASCII, and a table may contain thousands of them.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
-  return [...graphemes.segment(text)].reduce((columns, { segment }) => columns + graphemeWidth(segment), 0);
+  return [...graphemeSegmenter.segment(text)].reduce(
+    (totalWidth, { segment }) => totalWidth + measureGraphemeWidth(segment),
+    0,
+  );
 }
 
-function graphemeWidth(grapheme: string): number {
+function measureGraphemeWidth(grapheme: string): number {
   if (ZERO_WIDTH_GRAPHEME.test(grapheme)) return 0;
   return WIDE_GRAPHEME.test(grapheme) ? 2 : 1;
 }
 
 /** Fits a text to a number of terminal columns: pads it with spaces, or cuts it with `…`. */
-export function fitToWidth(text: string, columns: number): string {
-  const fullWidth = textWidth(text);
-  if (fullWidth <= columns) return text + ' '.repeat(columns - fullWidth);
+export function fitToWidth(text: string, targetWidth: number): string {
+  const fullWidth = measureTextWidth(text);
+  if (fullWidth <= targetWidth) return text + ' '.repeat(targetWidth - fullWidth);
   let cutText = '';
   let usedWidth = 0;
-  for (const { segment } of graphemes.segment(text)) {
-    if (usedWidth + graphemeWidth(segment) > columns - 1) break;
+  for (const { segment } of graphemeSegmenter.segment(text)) {
+    if (usedWidth + measureGraphemeWidth(segment) > targetWidth - 1) break;
     cutText += segment;
-    usedWidth += graphemeWidth(segment);
+    usedWidth += measureGraphemeWidth(segment);
   }
-  return `${cutText}…${' '.repeat(Math.max(0, columns - 1 - usedWidth))}`;
+  return `${cutText}…${' '.repeat(Math.max(0, targetWidth - 1 - usedWidth))}`;
 }

@@ -5,17 +5,17 @@ import { type ApiCall, unexpectedResponseError } from '../../../packages/sdk/src
 import { addConnectionOptions, type ConnectionFlags, type ServiceClient, withService } from '../client/connect.ts';
 import { readStandardInput } from '../input/prompt.ts';
 import { CliError, type Output, stdout } from '../output/screen.ts';
-import { addFieldFlags, addFilterFlags, bodyFromFlags, type FlagValues, queryFromFlags } from './flags.ts';
+import { addFieldFlags, addFilterFlags, buildBodyFromFlags, buildQueryFromFlags, type FlagValues } from './flags.ts';
 import { addListOptions, addOutputOptions, fetchPages, type OutputFlags, printRecord, printRecords } from './print.ts';
 import { isListRoute, type ResourceVerb, verbsOf } from './verbs.ts';
 
 type ResourceCommandFlags = ConnectionFlags & OutputFlags & FlagValues;
 
 /** Registers the command of a resource, such as `carillon events …`, with one subcommand for each route. */
-export function addResourceCommand(program: Command, name: string, screen: Output = stdout): void {
+export function addResourceCommand(program: Command, name: string, output: Output = stdout): void {
   const verbs = verbsOf(name);
   const resourceCommand = program.command(name).description(`${verbs[0]?.description ?? ''} See docs/command-line.md.`);
-  for (const verb of verbs) addVerbCommand(resourceCommand, verb, screen);
+  for (const verb of verbs) addVerbCommand(resourceCommand, verb, output);
 }
 
 /** Whether the name of the subcommand may be omitted, as in `carillon user`. True for a read without an id. */
@@ -23,12 +23,12 @@ function isDefaultVerb({ commandName, ids, route }: ResourceVerb): boolean {
   return ids.length === 0 && (commandName === 'show' || route.mode === 'follow');
 }
 
-function addVerbCommand(resourceCommand: Command, verb: ResourceVerb, screen: Output): void {
+function addVerbCommand(resourceCommand: Command, verb: ResourceVerb, output: Output): void {
   const { commandName, route, ids } = verb;
   const command = resourceCommand
     .command(commandName, { isDefault: isDefaultVerb(verb) })
     .description(verb.description);
-  for (const id of ids) command.argument(`<${id}>`, `The ${id}, as in responses.`);
+  for (const idName of ids) command.argument(`<${idName}>`, `The ${idName}, as in responses.`);
   const bodySchema = verb.fixedBody === undefined ? route.body : undefined;
   if (bodySchema !== undefined) {
     command.argument('[body]', 'File with the body in JSON; - for standard input. Flags override its fields.');
@@ -41,8 +41,8 @@ function addVerbCommand(resourceCommand: Command, verb: ResourceVerb, screen: Ou
     const body =
       bodySchema === undefined
         ? verb.fixedBody
-        : { ...(await readJsonBody(command.args[ids.length])), ...bodyFromFlags(bodySchema, command.opts()) };
-    await runVerb(resourceCommand.name(), verb, { ids: givenIds, body, flags: command.opts(), screen });
+        : { ...(await readJsonBody(command.args[ids.length])), ...buildBodyFromFlags(bodySchema, command.opts()) };
+    await runVerb(resourceCommand.name(), verb, { ids: givenIds, body, flags: command.opts(), output });
   });
 }
 
@@ -50,32 +50,32 @@ type VerbInvocation = {
   readonly ids: readonly string[];
   readonly body: unknown;
   readonly flags: ResourceCommandFlags;
-  readonly screen: Output;
+  readonly output: Output;
 };
 
 async function runVerb(
   resourceType: string,
   verb: ResourceVerb,
-  { ids, body, flags, screen }: VerbInvocation,
+  { ids, body, flags, output }: VerbInvocation,
 ): Promise<void> {
-  const call = { method: verb.route.method, path: pathSegments(verb, ids), body } as const;
+  const apiCall = { method: verb.route.method, path: buildPathSegments(verb, ids), body } as const;
   await withService(flags, async ({ send }) => {
-    const query = queryFromFlags(verb.route.parameters, flags);
-    if (isListRoute(verb.route)) return printRecords(screen, flags, fetchPages(send, { ...call, query }));
-    const response = await sendWithNotFoundText(send, call, () => formatNotFound(resourceType, verb, ids));
+    const query = buildQueryFromFlags(verb.route.parameters, flags);
+    if (isListRoute(verb.route)) return printRecords(output, flags, fetchPages(send, { ...apiCall, query }));
+    const response = await sendWithNotFoundText(send, apiCall, () => formatNotFound(resourceType, verb, ids));
     // All records are in `data`, except a created hook, which is at top level (C11). A deletion returns an empty list
     // (C8).
-    const data = fieldOf(response.body, 'data') ?? response.body;
-    if (data === undefined)
+    const responseData = fieldOf(response.body, 'data') ?? response.body;
+    if (responseData === undefined)
       throw unexpectedResponseError(response.status, `The answer is ${response.status} and empty.`);
-    if (verb.route.method === 'DELETE' && !flags.json) screen.print(`deleted: ${resourceType} ${ids.join(' ')}`);
-    else printRecord(screen, flags, data);
+    if (verb.route.method === 'DELETE' && !flags.json) output.print(`deleted: ${resourceType} ${ids.join(' ')}`);
+    else printRecord(output, flags, responseData);
   });
 }
 
-async function sendWithNotFoundText(send: ServiceClient['send'], call: ApiCall, createErrorText: () => string) {
+async function sendWithNotFoundText(send: ServiceClient['send'], apiCall: ApiCall, createErrorText: () => string) {
   try {
-    return await send(call);
+    return await send(apiCall);
   } catch (error) {
     if (fieldOf(error, 'code') === 'not_found') throw new CliError([createErrorText()]);
     throw error;
@@ -87,13 +87,13 @@ async function sendWithNotFoundText(send: ServiceClient['send'], call: ApiCall, 
  * unknown.
  */
 function formatNotFound(resourceType: string, { route, ids: idNames }: ResourceVerb, ids: readonly string[]): string {
-  const idTexts = idNames.map((name, index) => `${name} ${ids[index]}`).join(', ');
+  const idsText = idNames.map((name, index) => `${name} ${ids[index]}`).join(', ');
   const bodyHint = route.method === 'GET' || route.method === 'DELETE' ? '' : ', or for an id given by a flag';
-  return `${resourceType}: not found: ${idTexts === '' ? 'an id given by a flag' : `${idTexts}${bodyHint}`} (404 not_found).`;
+  return `${resourceType}: not found: ${idsText === '' ? 'an id given by a flag' : `${idsText}${bodyHint}`} (404 not_found).`;
 }
 
 /** Returns the path segments of a route below `/v2`, with its placeholders replaced by these ids. */
-export function pathSegments({ route }: Pick<ResourceVerb, 'route'>, ids: readonly string[]): string[] {
+export function buildPathSegments({ route }: Pick<ResourceVerb, 'route'>, ids: readonly string[]): string[] {
   const remainingIds = [...ids];
   return route.path
     .split('/')

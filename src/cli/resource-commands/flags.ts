@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { enumStringsOf, isFlag, requiredNamesOf } from '../../api-docs/schema-shape.ts';
+import { acceptsBooleans, enumStringsOf, requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import type { QueryParameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';
@@ -8,12 +8,12 @@ import { flagOf } from '../client/connect.ts';
 export type FlagValues = Readonly<Record<string, unknown>>;
 
 /** Adds a flag for each field of a body to a command. */
-export function addFieldFlags(command: Command, body: JsonSchema | undefined, group = 'Fields:'): void {
-  const requiredNames = requiredNamesOf(body);
-  for (const [field, schema] of Object.entries(bodyFields(body))) {
+export function addFieldFlags(command: Command, bodySchema: JsonSchema | undefined, groupTitle = 'Fields:'): void {
+  const requiredNames = requiredNamesOf(bodySchema);
+  for (const [field, schema] of Object.entries(fieldSchemasOf(bodySchema))) {
     const description = `${schema.description ?? ''}${requiredNames.includes(field) ? ' Required.' : ''}`;
-    const placeholder = isFlag(schema) ? `[${placeholderOf(schema)}]` : `<${placeholderOf(schema)}>`;
-    command.addOption(createOption(field, placeholder, description, choicesOf(schema)).helpGroup(group));
+    const placeholder = acceptsBooleans(schema) ? `[${placeholderOf(schema)}]` : `<${placeholderOf(schema)}>`;
+    command.addOption(createOption(field, placeholder, description, choicesOf(schema)).helpGroup(groupTitle));
   }
 }
 
@@ -27,17 +27,22 @@ export function addFilterFlags(command: Command, parameters: QueryParameters): v
 }
 
 /** Builds a request body from the flags that were given. */
-export function bodyFromFlags(body: JsonSchema | undefined, values: FlagValues): Record<string, unknown> {
-  const givenFields = Object.entries(bodyFields(body)).filter(([field]) => readFlagValue(values, field) !== undefined);
+export function buildBodyFromFlags(
+  bodySchema: JsonSchema | undefined,
+  flagValues: FlagValues,
+): Record<string, unknown> {
+  const givenFields = Object.entries(fieldSchemasOf(bodySchema)).filter(
+    ([field]) => readFlagValue(flagValues, field) !== undefined,
+  );
   return Object.fromEntries(
-    givenFields.map(([field, schema]) => [field, toFieldValue(schema, readFlagValue(values, field))]),
+    givenFields.map(([field, schema]) => [field, toFieldValue(schema, readFlagValue(flagValues, field))]),
   );
 }
 
 /** Builds a query from the flags that were given. */
-export function queryFromFlags(parameters: QueryParameters, values: FlagValues): Record<string, string> {
-  const givenNames = Object.keys(parameters).filter((name) => readFlagValue(values, name) !== undefined);
-  return Object.fromEntries(givenNames.map((name) => [name, String(readFlagValue(values, name))]));
+export function buildQueryFromFlags(parameters: QueryParameters, flagValues: FlagValues): Record<string, string> {
+  const givenNames = Object.keys(parameters).filter((name) => readFlagValue(flagValues, name) !== undefined);
+  return Object.fromEntries(givenNames.map((name) => [name, String(readFlagValue(flagValues, name))]));
 }
 
 function createOption(name: string, placeholder: string, description: string, choices: readonly string[]): Option {
@@ -49,8 +54,8 @@ function createOption(name: string, placeholder: string, description: string, ch
 }
 
 /** Returns the value of a flag. Commander stores `--task-name` as `taskName`. */
-export function readFlagValue(values: FlagValues, name: string): unknown {
-  return values[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
+export function readFlagValue(flagValues: FlagValues, name: string): unknown {
+  return flagValues[name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())];
 }
 
 /**
@@ -63,7 +68,7 @@ function toFieldValue(schema: JsonSchema, givenValue: unknown): unknown {
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '');
-  if (!isFlag(schema)) return givenValue;
+  if (!acceptsBooleans(schema)) return givenValue;
   return givenValue === 'true' || givenValue === 'false'
     ? givenValue === 'true'
     : givenValue === true
@@ -71,11 +76,11 @@ function toFieldValue(schema: JsonSchema, givenValue: unknown): unknown {
       : givenValue;
 }
 
-function bodyFields(body: JsonSchema | undefined): Readonly<Record<string, JsonSchema>> {
-  return (body?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+function fieldSchemasOf(bodySchema: JsonSchema | undefined): Readonly<Record<string, JsonSchema>> {
+  return (bodySchema?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
 }
 
-const allowedValues = (schema: JsonSchema): readonly unknown[] => (Array.isArray(schema.enum) ? schema.enum : []);
+const allowedValuesOf = (schema: JsonSchema): readonly unknown[] => (Array.isArray(schema.enum) ? schema.enum : []);
 
 function choicesOf(schema: JsonSchema): readonly string[] {
   return enumStringsOf(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
@@ -85,8 +90,8 @@ function choicesOf(schema: JsonSchema): readonly string[] {
 function placeholderOf(schema: JsonSchema): string {
   const { format, pattern } = schema;
   if (schema.type === 'array') return 'list';
-  if (isFlag(schema)) return 'flag';
-  if (allowedValues(schema).length > 0) return 'word';
+  if (acceptsBooleans(schema)) return 'flag';
+  if (allowedValuesOf(schema).length > 0) return 'word';
   if (String(format).startsWith('calendar-time') || pattern === '^\\d{8}$') return 'yyyymmdd';
   if (String(format).startsWith('id') || String(pattern).startsWith('^\\d+$')) return 'id';
   if (format === 'expiry') return 'duration';

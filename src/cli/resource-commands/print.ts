@@ -31,49 +31,49 @@ export function addListOptions(command: Command): Command {
 }
 
 /** Prints a record as lines. Prints JSON with `--json`, or if the data is not a record. */
-export function printRecord(screen: Output, flags: OutputFlags, data: unknown): void {
-  const isRecord = typeof data === 'object' && data !== null && !Array.isArray(data);
-  if (isRecord && !flags.json) screen.print(...formatFields(data as ResponseRecord));
-  else screen.printJson(data);
+export function printRecord(output: Output, flags: OutputFlags, responseData: unknown): void {
+  const isRecord = typeof responseData === 'object' && responseData !== null && !Array.isArray(responseData);
+  if (isRecord && !flags.json) output.print(...formatFields(responseData as ResponseRecord));
+  else output.printJson(responseData);
 }
 
 /** Prints records page by page, so that a long list is not held in memory and output starts early. */
 export async function printRecords(
-  screen: Output,
+  output: Output,
   flags: OutputFlags,
   pages: AsyncIterable<readonly ResponseRecord[]>,
 ): Promise<void> {
   if (flags.jsonl) {
-    for await (const page of pages) for (const record of page) screen.printJson(record);
+    for await (const page of pages) for (const record of page) output.printJson(record);
   } else if (flags.json) {
     let separator: '[' | ',\n' = '[';
     for await (const page of pages) {
       for (const record of page) {
-        screen.printJson(record, { before: separator, after: '' });
+        output.printJson(record, { prefix: separator, suffix: '' });
         separator = ',\n';
       }
     }
-    screen.print(separator === '[' ? '[]' : ']');
+    output.print(separator === '[' ? '[]' : ']');
   } else {
-    await printTable(screen, flags, pages);
+    await printTable(output, flags, pages);
   }
 }
 
 async function printTable(
-  screen: Output,
+  output: Output,
   flags: OutputFlags,
   pages: AsyncIterable<readonly ResponseRecord[]>,
 ): Promise<void> {
   let layout: TableLayout | undefined;
   for await (const page of pages) {
     if (layout === undefined) {
-      layout = createLayout(page, { width: maxLineWidth(screen), wanted: parseColumns(flags, page) });
-      screen.print(formatHeader(layout));
+      layout = createLayout(page, { lineWidth: getMaxLineWidth(output), requestedFields: parseColumns(flags, page) });
+      output.print(formatHeader(layout));
     }
     const fixedLayout = layout;
-    screen.print(...page.map((record) => formatRecordLine(fixedLayout, record)));
+    output.print(...page.map((record) => formatRecordLine(fixedLayout, record)));
   }
-  if (layout === undefined) screen.print('none');
+  if (layout === undefined) output.print('none');
 }
 
 function parseColumns({ columns }: OutputFlags, page: readonly ResponseRecord[]): string[] | undefined {
@@ -89,8 +89,8 @@ function parseColumns({ columns }: OutputFlags, page: readonly ResponseRecord[])
  * Returns the maximum width of a line: the width of the terminal, or 80 if the terminal reports 0. Returns undefined,
  * for no limit, if the output is not a terminal.
  */
-function maxLineWidth(screen: Output): number | undefined {
-  return screen.isTTY ? screen.columns || 80 : undefined;
+function getMaxLineWidth(output: Output): number | undefined {
+  return output.isTTY ? output.columns || 80 : undefined;
 }
 
 type ListCall = Omit<ApiCall, 'query'> & { readonly query: Readonly<Record<string, string>> };
@@ -105,18 +105,19 @@ export async function* fetchPages(
 ): AsyncGenerator<readonly ResponseRecord[], void, undefined> {
   const { limit, ...query } = call.query;
   let remainingCount = parseLimit(limit);
-  let pageStart: Readonly<Record<string, string>> = {};
+  let pageStartQuery: Readonly<Record<string, string>> = {};
   while (remainingCount > 0) {
-    const pageQuery = { ...query, ...pageStart, limit: String(Math.min(remainingCount, MAX_PAGE_SIZE)) };
-    const response = await send({ ...call, query: pageQuery, timeoutMs: requestTimeoutMs(query.wait) });
+    const pageQuery = { ...query, ...pageStartQuery, limit: String(Math.min(remainingCount, MAX_PAGE_SIZE)) };
+    const response = await send({ ...call, query: pageQuery, timeoutMs: computeRequestTimeoutMs(query.wait) });
     const { status, body } = response;
-    const data = fieldOf(body, 'data');
-    if (!Array.isArray(data)) throw unexpectedResponseError(status, `The answer is ${status} and holds no list.`);
-    if (data.length > 0) yield data;
-    remainingCount -= data.length;
-    const nextQuery = nextPageQuery(response, pageQuery);
+    const pageRecords = fieldOf(body, 'data');
+    if (!Array.isArray(pageRecords))
+      throw unexpectedResponseError(status, `The answer is ${status} and holds no list.`);
+    if (pageRecords.length > 0) yield pageRecords;
+    remainingCount -= pageRecords.length;
+    const nextQuery = findNextPageQuery(response, pageQuery);
     if (nextQuery === undefined) return;
-    pageStart = nextQuery;
+    pageStartQuery = nextQuery;
   }
 }
 
@@ -127,22 +128,23 @@ function parseLimit(text: string | undefined): number {
 }
 
 /** Returns the query parameters of the next page; undefined after the last page. */
-function nextPageQuery(
+function findNextPageQuery(
   response: ApiResponse,
   query: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> | undefined {
-  const cursor = fieldOf(response.body, 'next');
-  // A cursor means that this is the feed. A request with `wait` reads one page only. Without `wait`, an unchanged
-  // cursor marks the end.
-  if (typeof cursor === 'string')
-    return cursor === query.after || query.wait !== undefined ? undefined : { after: cursor };
+  const nextCursor = fieldOf(response.body, 'next');
+  // Only the feed returns a cursor. With `wait`, only one page is read. Without `wait`, an unchanged cursor marks the
+  // end of the feed.
+  if (typeof nextCursor === 'string')
+    return nextCursor === query.after || query.wait !== undefined ? undefined : { after: nextCursor };
   const nextPage = parseNextPageLink(response);
   return nextPage && { offset: String(nextPage.offset), after: nextPage.after };
 }
 
 /**
- * Returns the timeout of a request in milliseconds. It includes the time for which the service may hold the call open.
+ * Returns the timeout of a request in milliseconds. The timeout includes the time for which the service may hold the
+ * call open (`wait`).
  */
-function requestTimeoutMs(waitS: string | undefined): number {
+function computeRequestTimeoutMs(waitS: string | undefined): number {
   return 30_000 + 1_000 * Math.min(30, Number(waitS) || 0);
 }

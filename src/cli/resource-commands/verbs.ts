@@ -17,26 +17,26 @@ export type ResourceVerb = {
 };
 
 /** Returns all routes with placeholder dependencies. The commands read the route definitions and never run handlers. */
-function allRouteDefinitions(): readonly Route[] {
-  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: false });
+function createRouteDefinitions(): readonly Route[] {
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allowRules: [], isLoopbackAllowed: false });
   return createApiRoutes({ guard, random: systemRandom, log: createLog('silent'), baseUrl: () => '' });
 }
 
-/** Routes by resource, which is the first segment of their paths. */
+/** Routes by resource type, which is the first segment of their paths. */
 export const routesByResourceType = groupByResource(
-  allRouteDefinitions().filter(({ aliasOf }) => aliasOf === undefined),
+  createRouteDefinitions().filter(({ aliasOf }) => aliasOf === undefined),
 );
 
 /** Returns the verbs of a resource, in the order of its routes. */
 export function verbsOf(resourceType: string): readonly ResourceVerb[] {
-  return (routesByResourceType.get(resourceType.replaceAll('-', '_')) ?? []).flatMap((row) => [
-    createVerb(row),
-    ...createCompletionVerbs(row),
+  return (routesByResourceType.get(resourceType.replaceAll('-', '_')) ?? []).flatMap((route) => [
+    createVerb(route),
+    ...createCompletionVerbs(route),
   ]);
 }
 
-function createVerb(row: Route): ResourceVerb {
-  return { commandName: formatVerbName(row), route: row, ids: idNamesOf(row.path), description: row.description };
+function createVerb(route: Route): ResourceVerb {
+  return { commandName: formatVerbName(route), route, ids: idNamesOf(route.path), description: route.description };
 }
 
 const VERB_NAMES_BY_METHOD = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
@@ -45,22 +45,23 @@ const VERB_NAMES_BY_METHOD = { GET: 'show', POST: 'create', PUT: 'update', DELET
  * Returns the name of a verb, such as `list` or `create`. Path segments after the id are appended, as in
  * `create-secret`. The name of an action consists of these segments only, as in `test`.
  */
-function formatVerbName(row: Route): string {
-  const suffixSegments = row.path.split('/').filter((segment, index) => index > 1 && !segment.startsWith('{'));
-  if (suffixSegments.length === 0) return isListRoute(row) ? 'list' : VERB_NAMES_BY_METHOD[row.method];
-  const isAction = row.method === 'POST' && row.status !== 201;
-  return [...(isAction ? [] : [isListRoute(row) ? 'list' : VERB_NAMES_BY_METHOD[row.method]]), ...suffixSegments].join(
-    '-',
-  );
+function formatVerbName(route: Route): string {
+  const suffixSegments = route.path.split('/').filter((segment, index) => index > 1 && !segment.startsWith('{'));
+  if (suffixSegments.length === 0) return isListRoute(route) ? 'list' : VERB_NAMES_BY_METHOD[route.method];
+  const isAction = route.method === 'POST' && route.status !== 201;
+  return [
+    ...(isAction ? [] : [isListRoute(route) ? 'list' : VERB_NAMES_BY_METHOD[route.method]]),
+    ...suffixSegments,
+  ].join('-');
 }
 
 /**
  * Returns the verbs `complete` and `resume`, if the records can be completed (C33). Both are updates with a fixed body.
  */
-function createCompletionVerbs(row: Route): readonly ResourceVerb[] {
-  const bodyFields = propertiesOf(row.body);
-  if (row.method !== 'PUT' || bodyFields.completed === undefined || bodyFields.resume === undefined) return [];
-  const verbBase = { route: row, ids: idNamesOf(row.path) };
+function createCompletionVerbs(route: Route): readonly ResourceVerb[] {
+  const bodyFields = propertiesOf(route.body);
+  if (route.method !== 'PUT' || bodyFields.completed === undefined || bodyFields.resume === undefined) return [];
+  const verbBase = { route, ids: idNamesOf(route.path) };
   return [
     { ...verbBase, commandName: 'complete', fixedBody: { completed: 1 }, description: 'Completes a record.' },
     { ...verbBase, commandName: 'resume', fixedBody: { resume: 1 }, description: 'Reopens a completed record.' },
@@ -68,6 +69,6 @@ function createCompletionVerbs(row: Route): readonly ResourceVerb[] {
 }
 
 /** Whether a route returns a list of records, in pages or by cursor. */
-export function isListRoute(row: Route): boolean {
-  return row.mode === 'follow' || 'offset' in row.parameters;
+export function isListRoute(route: Route): boolean {
+  return route.mode === 'follow' || 'offset' in route.parameters;
 }

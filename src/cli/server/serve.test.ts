@@ -223,12 +223,12 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.deepEqual([overview.code, serving.code], [0, 0]);
     for (const command of ['serve', 'accounts', 'users', 'keys', 'doctor'])
       assert.match(overview.stdout, new RegExp(`^  ${command}\\b`, 'm'));
-    for (const { flag, shape, initial = '' } of Object.values(options)) {
+    for (const { flag, shape, defaultText = '' } of Object.values(options)) {
       const entry = serving.stdout.split(/^ {2}(?=-)/m).find((one) => one.startsWith(`--${flag} <`)) ?? '';
       const words = entry.replace(/\s+/g, ' ');
       assert.ok(words.startsWith(`--${flag} <${shape}> `), flag);
       assert.ok(words.includes(environmentVariableOf(flag)), flag);
-      assert.ok(words.includes(initial), flag);
+      assert.ok(words.includes(defaultText), flag);
     }
   });
 });

@@ -15,21 +15,21 @@ export function addServeCommand(program: Command): void {
   serveCommand.allowUnknownOption();
   serveCommand.action(async (flags: Partial<Record<OptionName, string>>, command: Command) => {
     const config = readServeConfig(flags, command.args);
-    const startingService = startWithErrorLog(config);
-    stopOnSignals(startingService);
-    for (const name of findUnknownVariables(process.env)) {
-      if (connectionVariableNames.includes(name)) continue;
-      stderr.print(`${name} is set but is not an option of Carillon; see carillon serve --help.`);
+    const servicePromise = startWithErrorLog(config);
+    stopOnSignals(servicePromise);
+    for (const variableName of findUnknownVariables(process.env)) {
+      if (connectionVariableNames.includes(variableName)) continue;
+      stderr.print(`${variableName} is set but is not an option of Carillon; see carillon serve --help.`);
     }
-    printStartup(await startingService);
+    printStartupInfo(await servicePromise);
   });
 }
 
 /** Adds all service options to a command. */
 export function addServeOptions(command: Command): Command {
-  for (const { flag, shape, description, initial } of Object.values(options) as Option<unknown>[]) {
-    const defaultText = initial === undefined || initial === '' ? '' : ` (default ${initial})`;
-    command.option(`--${flag} <${shape}>`, `${description}${defaultText} Also ${environmentVariableOf(flag)}.`);
+  for (const { flag, shape, description, defaultText } of Object.values(options) as Option<unknown>[]) {
+    const defaultHint = defaultText === undefined || defaultText === '' ? '' : ` (default ${defaultText})`;
+    command.option(`--${flag} <${shape}>`, `${description}${defaultHint} Also ${environmentVariableOf(flag)}.`);
   }
   return command;
 }
@@ -63,7 +63,7 @@ function readServeConfig(flags: Partial<Record<OptionName, string>>, extraArgume
 }
 
 /** Prints the console's URL and, at the first start, the first account's invitation link and key. */
-function printStartup({ baseUrl, firstAccount }: Service): void {
+function printStartupInfo({ baseUrl, firstAccount }: Service): void {
   const lines = [
     `console: ${firstAccount === undefined ? `${baseUrl}/` : buildInvitationLink(baseUrl, firstAccount.token)}`,
   ];
@@ -81,9 +81,9 @@ function printStartup({ baseUrl, firstAccount }: Service): void {
 }
 
 /** Stops the service at the first signal, as soon as the service has started. Further signals have no effect. */
-function stopOnSignals(startingService: Promise<Service>): void {
+function stopOnSignals(servicePromise: Promise<Service>): void {
   const stop = () => {
-    startingService
+    servicePromise
       .then((service) => service.stop())
       .then(
         () => process.exit(0),

@@ -20,7 +20,7 @@ for (const { test, database } of sharedStores) {
     assert.ok(store.clusterSession !== undefined);
     const node = new ClusterNode({
       store,
-      sessions: store.clusterSession,
+      clusterSession: store.clusterSession,
       realClock,
       log: createLog('silent'),
       role: 'all',

@@ -31,7 +31,7 @@ const POLL_INTERVAL_MS = 1_000;
 const ACK_POLL_INTERVAL_MS = 10;
 
 /** Leases released per transaction. The number is small, because a claim of one of these hooks waits for the commit. */
-const RELEASE_BATCH_SIZE = 500;
+const LEASES_PER_RELEASE = 500;
 
 /** Hooks per query for acknowledgements. Well below PostgreSQL's limit of 65,535 parameters per statement. */
 const HOOKS_PER_ACK_QUERY = 1_000;
@@ -44,7 +44,7 @@ type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readon
 
 export type ClusterNodePorts = {
   readonly store: Store;
-  readonly sessions: ClusterSession;
+  readonly clusterSession: ClusterSession;
   /** Clock for heartbeats and leases; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
@@ -54,11 +54,12 @@ export type ClusterNodePorts = {
 
 type NodeIdParameter = { readonly nodeId: number };
 
-/** A row for a peer; `value` is its heartbeat counter. */
+/** A result row of the heartbeat statement for a peer; `value` is the heartbeat counter of the peer. */
 type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
 /**
- * A row for a hook that is leased to this node and has ended or got new secrets, but whose commit event this node has
- * not processed. `value` is the time of its end; null if only its secrets changed.
+ * A result row of the heartbeat statement for a hook that is leased to this node and has ended or got new secrets, if
+ * this node has not processed the commit event yet. `value` is the time when the hook ended; null if only its secrets
+ * changed.
  */
 type UnacknowledgedHook = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
@@ -76,7 +77,7 @@ const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
     select 'self' as what, node_id as id, null::int8 as value from renewed
     union all select 'peer', node_id, heartbeat from nodes where node_id <> ${nodeId}
     union all select 'hook', hook_id, date_ended from hooks
-      where lease_owner = ${nodeId} and lease_owner <> 0 and ${isUnacknowledged}`;
+      where lease_owner = ${nodeId} and lease_owner <> 0 and ${unacknowledgedCondition}`;
 });
 
 /**
@@ -101,9 +102,10 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   readonly #runningEvictions = new Map<number, Promise<void>>();
   #listeners: LeaseListeners | undefined;
   #nodeId = 0;
-  #leaseValidUntil = 0;
+  #leaseValidUntilMonotonic = 0;
   /**
-   * End of the leases by wall-clock time, since the monotonic clock does not advance while the machine is suspended.
+   * End of the leases by wall-clock time. It is checked as well, because the monotonic clock does not advance while the
+   * machine is suspended.
    */
   #leaseValidUntilWallTime = 0;
   #runningHeartbeat: Promise<void> | undefined;
@@ -119,7 +121,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async start(listeners: LeaseListeners): Promise<void> {
     this.#listeners = listeners;
-    this.#ports.sessions.delivers = true;
+    this.#ports.clusterSession.delivers = true;
     await this.joinAsApiOnly();
   }
 
@@ -134,7 +136,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     const { realClock } = this.#ports;
     return (
       !this.#isLeaving &&
-      realClock.monotonic() < this.#leaseValidUntil &&
+      realClock.monotonic() < this.#leaseValidUntilMonotonic &&
       realClock.now() < this.#leaseValidUntilWallTime
     );
   }
@@ -143,14 +145,14 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     return this.#nodeId;
   }
 
-  isFree(ownerColumn: Expression<number>): Expression<SqlBool> {
-    return isFreeFor(this.#nodeId, ownerColumn);
+  buildFreeCondition(ownerColumn: Expression<number>): Expression<SqlBool> {
+    return buildFreeForCondition(this.#nodeId, ownerColumn);
   }
 
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
     const nodeId = this.#nodeId;
     const rows = await this.#ports.store.write(({ queries }) =>
-      claimLeases(queries, nodeId, hookIds, isClaimableBy(nodeId)),
+      claimLeases(queries, nodeId, hookIds, buildClaimableCondition(nodeId)),
     );
     // If this node was evicted during the claim, the claimed leases are free again.
     return nodeId === this.#nodeId ? rows : [];
@@ -158,12 +160,12 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async release(leases: readonly Lease[]): Promise<void> {
     const nodeId = this.#nodeId;
-    for (let from = 0; from < leases.length; from += RELEASE_BATCH_SIZE) {
-      const batch = leases.slice(from, from + RELEASE_BATCH_SIZE);
+    for (let batchStart = 0; batchStart < leases.length; batchStart += LEASES_PER_RELEASE) {
+      const batch = leases.slice(batchStart, batchStart + LEASES_PER_RELEASE);
       const hookIds = batch.map(({ hookId }) => hookId);
       const generations = batch.map(({ generation }) => generation);
       await this.#ports.store.write(async (tx) => {
-        if (this.#isLeaving) tx.events.addPending(hookIds);
+        if (this.#isLeaving) tx.events.addPendingHooks(hookIds);
         // If this node has claimed a hook again in the meantime, the generation is higher, and the new lease is kept.
         // The end of a hook raises the generation too, but the lease of an ended hook is released.
         await sql`update hooks set lease_owner = 0
@@ -174,7 +176,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     }
   }
 
-  async acknowledge(hookIds: readonly number[]): Promise<void> {
+  async acknowledgeChanges(hookIds: readonly number[]): Promise<void> {
     const nodeId = this.#nodeId;
     await this.#ports.store.write(({ queries }) =>
       queries
@@ -187,12 +189,12 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   findPendingWork(afterHookId: number): Promise<PendingWork> {
-    return findHooksWithWork(this.#ports.store.read, afterHookId, isClaimableBy(this.#nodeId));
+    return findHooksWithWork(this.#ports.store.read, afterHookId, buildClaimableCondition(this.#nodeId));
   }
 
   stopClaiming(): void {
     this.#isLeaving = true;
-    this.#ports.sessions.delivers = false;
+    this.#ports.clusterSession.delivers = false;
   }
 
   /** Leaves the cluster: frees all leases immediately, and sends the other nodes a commit event with the live hooks. */
@@ -209,12 +211,12 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   async #join(): Promise<void> {
-    const { store, sessions, role } = this.#ports;
+    const { store, clusterSession, role } = this.#ports;
     const { node_id } = await store.write(({ queries }) =>
       queries.insertInto('nodes').values({ version, role }).returning('node_id').executeTakeFirstOrThrow(),
     );
     this.#nodeId = node_id;
-    await sessions.takeNodeLock(node_id);
+    await clusterSession.acquireNodeLock(node_id);
   }
 
   #scheduleHeartbeat(): void {
@@ -233,41 +235,41 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   /**
-   * Sends a heartbeat, which renews the leases, and checks the peers. A second statement is needed only if a peer is
+   * Sends a heartbeat, which renews the leases, and evicts silent peers. A second statement is needed only if a peer is
    * silent.
    */
   async #sendHeartbeat(): Promise<void> {
-    const { sessions, realClock } = this.#ports;
+    const { clusterSession, realClock } = this.#ports;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWallTime] = [realClock.monotonic(), realClock.now()];
-    const rows = await renewHeartbeat(sessions.queries, { nodeId });
+    const rows = await renewHeartbeat(clusterSession.queries, { nodeId });
     if (!rows.some(({ what }) => what === 'self')) return this.#onEvicted();
     this.#isHeartbeatFailing = false;
     const wasLeaseValid = this.isLeaseValid();
-    this.#leaseValidUntil = sentAt + LEASE_TTL_MS;
+    this.#leaseValidUntilMonotonic = sentAt + LEASE_TTL_MS;
     this.#leaseValidUntilWallTime = sentAtWallTime + LEASE_TTL_MS;
     this.#onUnacknowledgedHooks(rows.filter((row) => row.what === 'hook'));
     if (!wasLeaseValid) this.#listeners?.onLeaseRenewed();
-    await this.#checkPeers(rows.filter((row) => row.what === 'peer'));
+    await this.#evictSilentPeers(rows.filter((row) => row.what === 'peer'));
   }
 
   #onUnacknowledgedHooks(unacknowledgedHooks: readonly UnacknowledgedHook[]): void {
     const endedHooks = unacknowledgedHooks.filter(({ value }) => value !== null);
-    const changedHooks = unacknowledgedHooks.filter(({ value }) => value === null);
+    const hooksWithNewSecrets = unacknowledgedHooks.filter(({ value }) => value === null);
     if (endedHooks.length > 0) this.#listeners?.onLeasesLost(endedHooks.map(({ id }) => id));
-    if (changedHooks.length > 0) this.#listeners?.onSecretsChanged(changedHooks.map(({ id }) => id));
+    if (hooksWithNewSecrets.length > 0) this.#listeners?.onSecretsChanged(hooksWithNewSecrets.map(({ id }) => id));
   }
 
   /** Called when a peer has evicted this node: all leases are lost, and the node joins again under a new id. */
   async #onEvicted(): Promise<void> {
     this.#ports.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
-    this.#leaseValidUntil = 0;
+    this.#leaseValidUntilMonotonic = 0;
     this.#listeners?.onLeasesLost(undefined);
     await this.#join();
   }
 
-  async #checkPeers(peers: readonly PeerHeartbeat[]): Promise<void> {
-    const { sessions, realClock } = this.#ports;
+  async #evictSilentPeers(peers: readonly PeerHeartbeat[]): Promise<void> {
+    const { clusterSession, realClock } = this.#ports;
     const now = realClock.monotonic();
     for (const knownNodeId of this.#peers.keys()) {
       if (!peers.some(({ id }) => id === knownNodeId)) this.#peers.delete(knownNodeId);
@@ -282,9 +284,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     }
     if (silentPeers.length === 0) return;
     // The open connections are queried only if a peer is silent, because the query scans pg_locks.
-    const connectedNodes = await sessions.findConnectedNodes();
+    const connectedNodeIds = await clusterSession.findConnectedNodes();
     for (const peer of silentPeers)
-      if (!connectedNodes.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
+      if (!connectedNodeIds.has(peer.node_id) || peer.silentMs > UNRESPONSIVE_AFTER_MS) this.#evictInBackground(peer);
   }
 
   /**
@@ -299,12 +301,12 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   /**
-   * Deletes a peer from `nodes` and frees its leases, which any node can then claim. Does nothing if it is alive again.
+   * Deletes a peer from `nodes` and frees its leases, which any node can then claim. Does nothing if the peer has sent
+   * a heartbeat in the meantime.
    */
   async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#ports;
-    const freedCount = await store.write(async (tx) => {
-      // The peer is not deleted if it has sent a heartbeat in the meantime.
+    const freedLeaseCount = await store.write(async (tx) => {
       const deletedNodes = await tx.queries
         .deleteFrom('nodes')
         .where('node_id', '=', nodeId)
@@ -313,9 +315,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .execute();
       return deletedNodes.length === 0 ? undefined : this.#freeLeases(tx, nodeId);
     });
-    if (freedCount === undefined) return;
+    if (freedLeaseCount === undefined) return;
     this.#peers.delete(nodeId);
-    log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freedCount });
+    log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freedLeaseCount });
   }
 
   /** Frees the leases of a node, and adds a commit event with the live hooks. Returns the number of leases. */
@@ -326,34 +328,37 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       .where('lease_owner', '=', nodeId)
       .returning(['hook_id', 'date_ended'])
       .execute();
-    events.addPending(freedHooks.filter((row) => row.date_ended === null).map((row) => row.hook_id));
+    events.addPendingHooks(freedHooks.filter((row) => row.date_ended === null).map((row) => row.hook_id));
     return freedHooks.length;
   }
 
-  /** Waits until no other node can start an attempt for a hook that this commit ended, or with replaced secrets. */
+  /**
+   * Waits until no other node can start an attempt for a hook that this commit ended, or an attempt that is signed with
+   * replaced secrets.
+   */
   async #waitForAcks({ endedHooks, changedSecrets, origin }: CommitEvents): Promise<void> {
     if (endedHooks.size + changedSecrets.size === 0 || origin !== 'here') return;
     for (const batch of splitIntoAckBatches([...endedHooks.keys(), ...changedSecrets]))
-      await this.#waitForAcksOf(batch);
+      await this.#waitForBatchAcks(batch);
   }
 
   /**
-   * Waits until the lease owners of these hooks have acknowledged. A failed query counts as not acknowledged and is
-   * repeated: the response must not be sent too early.
+   * Waits until the lease owners of these hooks have acknowledged the change. A failed query counts as not acknowledged
+   * and is repeated: the response must not be sent too early.
    */
-  async #waitForAcksOf(hookIds: readonly number[]): Promise<void> {
+  async #waitForBatchAcks(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#ports;
-    const findUnacknowledged = () =>
+    const findUnacknowledgedHooks = () =>
       store.read
         .selectFrom('hooks')
         .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
         .select('hooks.hook_id')
         .where('hooks.hook_id', 'in', hookIds)
-        .where(isUnacknowledged)
+        .where(unacknowledgedCondition)
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
-    while ((await findUnacknowledged()).length > 0)
+    while ((await findUnacknowledgedHooks()).length > 0)
       await new Promise<void>((resolve) => realClock.after(ACK_POLL_INTERVAL_MS, resolve));
   }
 }
@@ -364,14 +369,14 @@ function* splitIntoAckBatches(hookIds: readonly number[]): Generator<number[]> {
 }
 
 /** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */
-const isUnacknowledged = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
+const unacknowledgedCondition = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
 /** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
-function isClaimableBy(nodeId: number): Expression<SqlBool> {
-  return isFreeFor(nodeId, sql.ref<number>('hooks.lease_owner'));
+function buildClaimableCondition(nodeId: number): Expression<SqlBool> {
+  return buildFreeForCondition(nodeId, sql.ref<number>('hooks.lease_owner'));
 }
 
-function isFreeFor(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
+function buildFreeForCondition(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
   return sql<SqlBool>`(${ownerColumn} in (0, ${nodeId})
     or not exists (select 1 from nodes where nodes.node_id = ${ownerColumn}))`;
 }

@@ -4,11 +4,11 @@ import { findHooksWithWork, findLiveHooks, type HookQueueRow, type PendingWork }
 
 /** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
-  /** Called when the leases are valid again after failed heartbeats: attempts may start. */
+  /** Called when the leases are valid again after failed heartbeats. From now on, attempts may start. */
   readonly onLeaseRenewed: () => void;
   /** Called when leases are lost. Undefined means that this node was evicted and has lost all of its leases. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
-  /** Called when the cached signing secrets of these hooks are stale, and their commit event has not been processed. */
+  /** Called when the cached signing secrets of these hooks are stale and this node has not seen their commit event. */
   readonly onSecretsChanged: (hookIds: readonly number[]) => void;
 };
 
@@ -27,20 +27,20 @@ export type LeaseManager = {
    * Claims the given hooks, except those that have ended or are leased to another live node. Returns the claimed hooks.
    */
   claim(hookIds: readonly number[]): Promise<HookQueueRow[]>;
-  /** Releases leases. A lease whose generation has changed since the claim is kept. */
+  /** Releases leases. A lease whose generation has changed since the claim is not released. */
   release(leases: readonly Lease[]): Promise<void>;
   /**
    * Acknowledges that this node no longer uses its cached data of these hooks, so that the write that changed them can
    * return.
    */
-  acknowledge(hookIds: readonly number[]): Promise<void>;
+  acknowledgeChanges(hookIds: readonly number[]): Promise<void>;
   /** Begins a graceful shutdown: no hook is claimed any more, and `release` sends commit events to the other nodes. */
   stopClaiming(): void;
   /** Releases all leases and leaves the cluster. */
   stop(): Promise<void>;
   /** Interval of the poll for pending work, in milliseconds. The poll finds work whose commit event was lost. */
   readonly pollIntervalMs: number;
-  /** Whether several nodes may share the work. Then idle leases are released, so that other nodes can claim them. */
+  /** Whether several nodes may use the database. If so, idle leases are released, so that other nodes can claim. */
   readonly isMultiNode: boolean;
   /**
    * Returns one page of claimable hooks with pending deliveries or manual attempts. `afterHookId` is the last hook id
@@ -54,7 +54,7 @@ export type LeaseOwner = {
   /** Value of the column `lease_owner` in a row that this node leases; 0 for a single node. */
   readonly nodeId: number;
   /** SQL condition: the row is not leased, or leased to this node, or to a node that no longer exists. */
-  isFree(ownerColumn: Expression<number>): Expression<SqlBool>;
+  buildFreeCondition(ownerColumn: Expression<number>): Expression<SqlBool>;
   /** Whether this node's leases are valid now. */
   isLeaseValid(): boolean;
 };
@@ -63,21 +63,21 @@ export type LeaseOwner = {
 export type Lease = { readonly hookId: number; readonly generation: number };
 
 /** Interval of the poll for pending work on a single node. */
-const POLL_INTERVAL_MS = 60_000;
+const SINGLE_NODE_POLL_INTERVAL_MS = 60_000;
 
 /** Leases for a process that has the database to itself: every lease is always valid. */
 export function createSingleNodeLeases(store: Store): LeaseManager & LeaseOwner {
   return {
     nodeId: 0,
-    isFree: () => sql<SqlBool>`1 = 1`,
-    pollIntervalMs: POLL_INTERVAL_MS,
+    buildFreeCondition: () => sql<SqlBool>`1 = 1`,
+    pollIntervalMs: SINGLE_NODE_POLL_INTERVAL_MS,
     isMultiNode: false,
     async start() {},
     async joinAsApiOnly() {},
     isLeaseValid: () => true,
     claim: (hookIds) => findLiveHooks(store.read, hookIds),
     async release() {},
-    async acknowledge() {},
+    async acknowledgeChanges() {},
     stopClaiming() {},
     async stop() {},
     findPendingWork: (afterHookId) => findHooksWithWork(store.read, afterHookId),

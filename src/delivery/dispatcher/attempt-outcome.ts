@@ -1,7 +1,7 @@
 /** A failure of the target: it counts against the hook (C17). */
 export type FailureCode = 'timeout' | 'refused' | 'reset' | 'tls' | 'no_such_name' | 'forbidden' | 'protocol';
 
-/** A failure of this machine or service. It never counts against the target (C19). `broken`: the attempt threw. */
+/** A local error: a failure of this machine or service (C19). `broken`: a bug of this service ended the attempt. */
 export type LocalErrorCode =
   | 'no_file_handle'
   | 'no_local_port'
@@ -18,7 +18,7 @@ type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number 
 export type AttemptResult = TargetResponse | TargetFailure | LocalError;
 
 /**
- * The outcome of one attempt. `ms` is its duration; `retryAfterMs` (0 to 24 h) is the target's `Retry-After`;
- * `note` may contain IP addresses and is only written to the operator's log.
+ * The outcome of one attempt. `durationMs` is the duration of the attempt; `retryAfterMs` (0 to 24 h) is the target's
+ * `Retry-After`; `note` may contain IP addresses and is only written to the operator's log.
  */
-export type AttemptOutcome = AttemptResult & { ms: number; note?: string };
+export type AttemptOutcome = AttemptResult & { durationMs: number; note?: string };

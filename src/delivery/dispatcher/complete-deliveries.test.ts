@@ -44,9 +44,22 @@ for (const { test, database } of stores) {
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
-        ...{ hookId, accountId: 1, generation, row, manualAttemptIds: [], queue: isTold ? healthy : failing },
-        attempt: { at: NOW + hookId, outcome, ms: 7, counted: !isTold, reason: isTold ? 'delivered' : 'failed' },
-        delivery: isTold ? 'delivered' : 'pending',
+        ...{
+          hookId,
+          accountId: 1,
+          generation,
+          pendingDelivery: row,
+          manualAttemptIds: [],
+          hookState: isTold ? healthy : failing,
+        },
+        attempt: {
+          beganAt: NOW + hookId,
+          outcome,
+          durationMs: 7,
+          isCounted: !isTold,
+          reason: isTold ? 'delivered' : 'failed',
+        },
+        deliveryState: isTold ? 'delivered' : 'pending',
       };
     };
     const look = async () => ({
@@ -77,7 +90,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 3 }, { generation: 4 });
     const completions = [await settlementOf(2, 4, '500'), await settlementOf(1, 3, '200')];
     assert.deepEqual(
-      await completeDeliveries(store, () => ({ completions, now: NOW }), skipHookAlerts),
+      await completeDeliveries(store, () => ({ completions, completedAt: NOW }), skipHookAlerts),
       [],
       'nothing was fenced',
     );
@@ -107,7 +120,7 @@ for (const { test, database } of stores) {
       await settlementOf(5, 8, '500'),
       await settlementOf(5, 9, '200'),
     ];
-    const fenced = await completeDeliveries(store, () => ({ completions, now: NOW }), skipHookAlerts);
+    const fenced = await completeDeliveries(store, () => ({ completions, completedAt: NOW }), skipHookAlerts);
     assert.deepEqual(
       fenced.map(({ hookId }) => hookId),
       [1, 2, 3, 5],
@@ -129,7 +142,7 @@ for (const { test, database } of stores) {
     const { store, settlementOf, look } = await openWith(t, { generation: 1 }, { generation: 1 });
     const [first, second] = [await settlementOf(1, 1, '200'), await settlementOf(2, 1, '200')];
     const waiting = [first];
-    const settling = completeDeliveries(store, () => ({ completions: [...waiting], now: NOW }), skipHookAlerts);
+    const settling = completeDeliveries(store, () => ({ completions: [...waiting], completedAt: NOW }), skipHookAlerts);
     waiting.push(second);
     assert.deepEqual(await settling, []);
     assert.deepEqual((await look()).told, ['1 delivered', '2 delivered']);
@@ -143,9 +156,9 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onWritten: () => undefined };
+    const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
     const settler = new Completer({ ...ports, store: { ...store, write } });
-    settler.add({ ...(await settlementOf(1, 1, '500')), ended: 'answered_401' });
+    settler.add({ ...(await settlementOf(1, 1, '500')), endedReason: 'answered_401' });
     await settler.waitUntilCommitted();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
     assert.equal(date_ended, NOW + 7);
@@ -160,8 +173,14 @@ for (const { test, database } of stores) {
       for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
       for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
     };
-    const onWritten = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
-    const ports = { clock: testClock(NOW), hookAlerts: skipHookAlerts, log: createLog('silent'), store, onWritten };
+    const onBatchCommitted = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
+    const ports = {
+      clock: testClock(NOW),
+      hookAlerts: skipHookAlerts,
+      log: createLog('silent'),
+      store,
+      onBatchCommitted,
+    };
     const settler = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
@@ -173,7 +192,11 @@ for (const { test, database } of stores) {
     for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
     const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
     assert.deepEqual(
-      await completeDeliveries(store, () => ({ completions: [...settlements, ...again], now: NOW }), skipHookAlerts),
+      await completeDeliveries(
+        store,
+        () => ({ completions: [...settlements, ...again], completedAt: NOW }),
+        skipHookAlerts,
+      ),
       [],
     );
     const { attempts, pending, told } = await look();

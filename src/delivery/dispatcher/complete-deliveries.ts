@@ -7,34 +7,34 @@ import { type EnqueueHookAlerts, endHooksInTransaction, FAILURES_BEFORE_ALERT } 
 import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
-/** The completions that are committed in one transaction. `now` is not earlier than any of their attempts. */
-export type CompletionBatch = { readonly completions: readonly Completion[]; readonly now: number };
+/** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
+export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
 
 /** The result of one attempt that is to be committed. */
 export type Completion = {
   readonly hookId: number;
   readonly accountId: number;
   readonly generation: number;
-  readonly row: PendingDelivery;
+  readonly pendingDelivery: PendingDelivery;
   readonly attempt: {
-    readonly at: number;
+    readonly beganAt: number;
     readonly outcome: string;
-    readonly ms: number;
-    readonly counted: boolean;
+    readonly durationMs: number;
+    readonly isCounted: boolean;
     readonly reason: string;
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
-  readonly delivery: 'delivered' | 'dropped' | 'pending';
+  readonly deliveryState: 'delivered' | 'dropped' | 'pending';
   /** Ids of the manual attempts that this result completes. */
   readonly manualAttemptIds: readonly number[];
-  /** The new state of the hook; absent if it has not changed. */
-  readonly queue?: {
+  /** The new state of the hook; absent if the state has not changed. */
+  readonly hookState?: {
     readonly failures: number;
     readonly dueAt: number | null;
     readonly retryDeliveryId: number | null;
     readonly lastOutcome: string;
   };
-  readonly ended?: EndedReason;
+  readonly endedReason?: EndedReason;
 };
 
 /**
@@ -51,25 +51,25 @@ export async function completeDeliveries(
   hookAlerts: EnqueueHookAlerts,
 ): Promise<Completion[]> {
   return store.write(async (tx) => {
-    const { completions, now } = takeBatch();
-    const current = await insertAttemptsAndLockHooks(tx.queries, completions);
+    const { completions, completedAt } = takeBatch();
+    const currentGenerations = await insertAttemptsAndLockHooks(tx.queries, completions);
     const correctedRows = completions.map((completion) =>
-      correctAttemptRow(completion, current.get(completion.hookId)),
+      correctAttemptRow(completion, currentGenerations.get(completion.hookId)),
     );
     const validCompletions: Completion[] = [];
-    for (const one of completions) {
-      if (current.get(one.hookId) !== one.generation) continue;
-      validCompletions.push(one);
+    for (const completion of completions) {
+      if (currentGenerations.get(completion.hookId) !== completion.generation) continue;
+      validCompletions.push(completion);
       // The end of a hook also fences later results of the same hook in this batch.
-      if (one.ended !== undefined) current.delete(one.hookId);
+      if (completion.endedReason !== undefined) currentGenerations.delete(completion.hookId);
     }
     // The statements are independent of each other, so all are sent without waiting for results.
     await Promise.all([
       ...correctedRows.filter((row) => row !== undefined).map((row) => updateAttempt(tx.queries, row)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
       // again (C20).
-      finalizeDeliveries(tx.queries, completions.filter(isDelivered), { now, state: 'delivered' }),
-      finalizeDeliveries(tx.queries, validCompletions.filter(isDropped), { now, state: 'failed' }),
+      finalizeDeliveries(tx.queries, completions.filter(isDelivered), { finalizedAt: completedAt, state: 'delivered' }),
+      finalizeDeliveries(tx.queries, validCompletions.filter(isDropped), { finalizedAt: completedAt, state: 'failed' }),
       deleteCompletedManualAttempts(tx.queries, validCompletions),
       updateChangedHooks(tx.queries, validCompletions),
     ]);
@@ -77,14 +77,14 @@ export async function completeDeliveries(
       tx,
       'failing',
       validCompletions.filter(isAlertDue).map((completion) => completion.hookId),
-      now,
+      completedAt,
     );
     for (const completion of validCompletions) {
-      if (completion.ended !== undefined)
+      if (completion.endedReason !== undefined)
         await endHooksInTransaction(tx, [completion.hookId], {
-          reason: completion.ended,
-          now,
-          by: DISPATCHER_ACTOR,
+          reason: completion.endedReason,
+          endedAt: completedAt,
+          endedBy: DISPATCHER_ACTOR,
           hookAlerts,
         });
     }
@@ -92,16 +92,16 @@ export async function completeDeliveries(
   });
 }
 
-const isDelivered = ({ delivery }: Completion) => delivery === 'delivered';
+const isDelivered = ({ deliveryState }: Completion) => deliveryState === 'delivered';
 
-const isDropped = ({ delivery }: Completion) => delivery === 'dropped';
+const isDropped = ({ deliveryState }: Completion) => deliveryState === 'dropped';
 
 /**
- * Whether the owner of the hook is alerted (X10): only at the failure before the one that would end the hook, so at
- * most once until the next 200.
+ * Whether the owner of the hook is alerted (X10). This is the case at one failure only, the last one before the failure
+ * that ends the hook, so an owner gets at most one alert until the next 200.
  */
-function isAlertDue({ attempt, queue }: Completion): boolean {
-  return attempt.counted && queue?.failures === FAILURES_BEFORE_ALERT;
+function isAlertDue({ attempt, hookState }: Completion): boolean {
+  return attempt.isCounted && hookState?.failures === FAILURES_BEFORE_ALERT;
 }
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
@@ -134,14 +134,14 @@ function updateAttempt(queries: Queries, row: AttemptRow) {
     .execute();
 }
 
-const toAttemptRow = ({ attempt, row, hookId, accountId }: Completion): AttemptRow => ({
+const toAttemptRow = ({ attempt, pendingDelivery, hookId, accountId }: Completion): AttemptRow => ({
   account_id: accountId,
   hook_id: hookId,
-  delivery_id: row.deliveryId,
-  attempted_at: attempt.at,
+  delivery_id: pendingDelivery.deliveryId,
+  attempted_at: attempt.beganAt,
   outcome: attempt.outcome,
-  milliseconds: attempt.ms,
-  counted: attempt.counted ? 1 : 0,
+  milliseconds: attempt.durationMs,
+  counted: attempt.isCounted ? 1 : 0,
   reason: attempt.reason,
 });
 
@@ -214,10 +214,10 @@ const copiedColumns = [
 
 const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
 
-type Finalization = { readonly now: number; readonly state: 'delivered' | 'failed' };
+type Finalization = { readonly finalizedAt: number; readonly state: 'delivered' | 'failed' };
 
-const selectFinalizedColumns = ({ now, state }: Finalization) =>
-  [...copiedColumns, sql.val(now).as('finalized_at'), sql.val(state).as('state')] as const;
+const selectFinalizedColumns = ({ finalizedAt, state }: Finalization) =>
+  [...copiedColumns, sql.val(finalizedAt).as('finalized_at'), sql.val(state).as('state')] as const;
 
 const insertFinalizedDeliveries = prepareQueryForItems(
   (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
@@ -258,7 +258,7 @@ async function finalizeDeliveries(
   finalization: Finalization,
 ): Promise<void> {
   // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
-  const deliveryIds = new Set(completions.map(({ row }) => row.deliveryId));
+  const deliveryIds = new Set(completions.map(({ pendingDelivery }) => pendingDelivery.deliveryId));
   const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
   if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalization);
   else
@@ -284,7 +284,7 @@ function deleteCompletedManualAttempts(queries: Queries, completions: readonly C
   return deleteManualAttempts(queries, manualAttempts, {});
 }
 
-type HookState = NonNullable<Completion['queue']>;
+type HookState = NonNullable<Completion['hookState']>;
 
 const updateHooks = prepareQueryForItems((queries, hooks: readonly HookReference[], hookState: HookState) =>
   queries
@@ -303,16 +303,16 @@ const updateHooks = prepareQueryForItems((queries, hooks: readonly HookReference
  * and have the same state.
  */
 async function updateChangedHooks(queries: Queries, completions: readonly Completion[]): Promise<void> {
-  const lastStates = new Map<number, HookState>();
-  for (const { hookId, queue } of completions) if (queue !== undefined) lastStates.set(hookId, queue);
-  const hooksByState = Map.groupBy(lastStates, ([, hookState]) => JSON.stringify(hookState));
-  const updates = [...hooksByState.values()].map((hooksInState) => {
-    const [, state] = hooksInState[0] as [number, HookState];
+  const lastHookStates = new Map<number, HookState>();
+  for (const { hookId, hookState } of completions) if (hookState !== undefined) lastHookStates.set(hookId, hookState);
+  const hooksByState = Map.groupBy(lastHookStates, ([, hookState]) => JSON.stringify(hookState));
+  const updatePromises = [...hooksByState.values()].map((hooksInState) => {
+    const [, hookState] = hooksInState[0] as [number, HookState];
     return updateHooks(
       queries,
       hooksInState.map(([hookId]) => ({ hookId })),
-      state,
+      hookState,
     );
   });
-  await Promise.all(updates);
+  await Promise.all(updatePromises);
 }

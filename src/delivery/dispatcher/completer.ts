@@ -7,10 +7,10 @@ import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 
 /** Delay before a batch that could not be committed is retried. */
-const RETRY_DELAY_MS = 500;
+const COMMIT_RETRY_DELAY_MS = 500;
 
 /** Maximum number of completions per transaction. */
-const MAX_BATCH_SIZE = 500;
+const MAX_COMPLETIONS_PER_BATCH = 500;
 
 export type CompleterPorts = {
   readonly store: Store;
@@ -18,10 +18,10 @@ export type CompleterPorts = {
   readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
   /** Called after each commit. `fencedLeases`: the leases of this batch whose fencing token was stale (C20). */
-  readonly onWritten: (completions: readonly Completion[], fencedLeases: readonly Lease[]) => void;
+  readonly onBatchCommitted: (completions: readonly Completion[], fencedLeases: readonly Lease[]) => void;
 };
 
-/** Commits the results of attempts in batches, in the order in which they were added; a failed commit is retried. */
+/** Commits the results of attempts in batches, in the order in which they were added. A failed commit is retried. */
 export class Completer {
   readonly #ports: CompleterPorts;
   #uncommittedCompletions: Completion[] = [];
@@ -38,7 +38,7 @@ export class Completer {
   }
 
   /** Ids of hooks with results that are not committed yet. */
-  get hooksWithUncommitted(): ReadonlySet<number> {
+  get uncommittedHookIds(): ReadonlySet<number> {
     return new Set(this.#uncommittedCompletions.map(({ hookId }) => hookId));
   }
 
@@ -47,35 +47,35 @@ export class Completer {
     this.#hasStoppedRetrying = true;
   }
 
-  /** Resolves when all results that were added are committed, or given up after `stopRetrying`. */
+  /** Resolves when all added results are committed, or when a commit has failed after `stopRetrying`. */
   async waitUntilCommitted(): Promise<void> {
     await this.#runningCommit;
   }
 
   async #commitAll(): Promise<void> {
-    let isCommitted: boolean;
+    let isBatchCommitted: boolean;
     do {
-      await waitForBatch(() => this.#uncommittedCompletions.length, MAX_BATCH_SIZE);
-      isCommitted = await this.#commitBatch();
+      await waitForBatch(() => this.#uncommittedCompletions.length, MAX_COMPLETIONS_PER_BATCH);
+      isBatchCommitted = await this.#commitBatch();
       // This condition is checked in the same tick that clears `#runningCommit`: otherwise a result that arrives in
       // between would wait for the next result.
-    } while (isCommitted && this.#uncommittedCompletions.length > 0);
+    } while (isBatchCommitted && this.#uncommittedCompletions.length > 0);
     this.#runningCommit = undefined;
   }
 
-  /** Commits one batch, with retries. Resolves with false if it was given up after `stopRetrying`. */
+  /** Commits one batch, with retries. Resolves with false if the commit failed after `stopRetrying`. */
   async #commitBatch(): Promise<boolean> {
-    const { store, clock, hookAlerts, log, onWritten } = this.#ports;
+    const { store, clock, hookAlerts, log, onBatchCommitted } = this.#ports;
     for (;;) {
       let batch: readonly Completion[] = [];
       const takeBatch = () => {
-        batch = this.#uncommittedCompletions.slice(0, MAX_BATCH_SIZE);
-        return { completions: batch, now: clock.now() };
+        batch = this.#uncommittedCompletions.slice(0, MAX_COMPLETIONS_PER_BATCH);
+        return { completions: batch, completedAt: clock.now() };
       };
       try {
         const fencedCompletions = await completeDeliveries(store, takeBatch, hookAlerts);
         this.#uncommittedCompletions.splice(0, batch.length);
-        onWritten(batch, fencedCompletions);
+        onBatchCommitted(batch, fencedCompletions);
         return true;
       } catch (error) {
         log.error({
@@ -84,7 +84,7 @@ export class Completer {
           completions: this.#uncommittedCompletions.length,
         });
         if (this.#hasStoppedRetrying) return false;
-        await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
+        await new Promise<void>((resolve) => clock.after(COMMIT_RETRY_DELAY_MS, resolve));
       }
     }
   }

@@ -11,12 +11,15 @@ const unproven = 10_000;
 const isProven = true;
 
 /** A rate limiter that never limits. */
-const unlimitedRate = { isLeft: true, take: () => undefined, giveBack: () => undefined };
+const unlimitedRate = { hasPermitLeft: true, takePermit: () => undefined, returnPermit: () => undefined };
 
 test('C22 an account has a concurrency limit, and its queues are served in order', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 100, unproven }, unlimitedRate);
+  const shares = new ConcurrencyLimiter<Queue>(
+    { maxPerAccount: 2, maxPerHost: 100, maxUnproven: unproven },
+    unlimitedRate,
+  );
   const queue = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
-  const called = () => shares.serveWaiting(first).map(({ name }) => name);
+  const called = () => shares.serveWaitingQueues(first).map(({ name }) => name);
   const first = queue('first');
   shares.acquire(first);
   assert.ok(shares.admitOrEnqueue(queue('a')));
@@ -39,7 +42,10 @@ test('C22 an account has a concurrency limit, and its queues are served in order
 });
 
 test('C22 a queue needs a permit of its account and of its host; accounts at one host are served round-robin', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 3, unproven }, unlimitedRate);
+  const shares = new ConcurrencyLimiter<Queue>(
+    { maxPerAccount: 2, maxPerHost: 3, maxUnproven: unproven },
+    unlimitedRate,
+  );
   const queue = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
   const [first, second] = [queue(1, 'full', 'first'), queue(2, 'full', 'second')];
   for (const one of [first, first, second]) {
@@ -47,7 +53,7 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
     shares.acquire(one);
   }
   const others = [
-    queue(1, 'free', 'at its share'),
+    queue(1, 'free', 'at its limits'),
     queue(2, 'full', 'x1'),
     queue(2, 'full', 'x2'),
     queue(3, 'full', 'y1'),
@@ -56,9 +62,9 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
     others.map((one) => shares.admitOrEnqueue(one)),
     [false, false, false, false],
   );
-  const called = (beside: Queue) => shares.serveWaiting(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.serveWaitingQueues(beside).map(({ name }) => name);
   shares.release(first);
-  assert.deepEqual(called(first), ['at its share', 'x1'], 'one beside it in its account, one at its host');
+  assert.deepEqual(called(first), ['at its limits', 'x1'], 'one beside it in its account, one at its host');
   shares.release(first);
   assert.deepEqual(called(first), ['y1'], 'another account before the second one of the same');
   shares.release(second);
@@ -66,8 +72,8 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
 });
 
 test('C22 with many waiting queues a release inspects few of them, and every queue is served', () => {
-  const [accounts, queuesOfEach, share] = [3, 2_000, { account: 50, host: 100, unproven }];
-  const shares = new ConcurrencyLimiter<Queue>(share, unlimitedRate);
+  const [accounts, queuesOfEach, limits] = [3, 2_000, { maxPerAccount: 50, maxPerHost: 100, maxUnproven: unproven }];
+  const shares = new ConcurrencyLimiter<Queue>(limits, unlimitedRate);
   const turns = new Map<Queue, number>();
   const ready = new Set<Queue>();
   for (let number = 0; number < accounts * queuesOfEach; number += 1)
@@ -87,19 +93,19 @@ test('C22 with many waiting queues a release inspects few of them, and every que
   };
   for (const lane of turns.keys()) ready.add(lane);
   begin();
-  assert.equal(inFlight.length, share.host);
+  assert.equal(inFlight.length, limits.maxPerHost);
   looks = 0;
   const ended = accounts * queuesOfEach * 2;
   for (let count = 0; count < ended; count += 1) {
     const lane = inFlight.shift();
     assert.ok(lane !== undefined);
     shares.release(lane);
-    for (const next of shares.serveWaiting(lane)) ready.add(next);
+    for (const next of shares.serveWaitingQueues(lane)) ready.add(next);
     ready.add(lane);
     begin();
-    assert.ok(inFlight.length <= share.host);
+    assert.ok(inFlight.length <= limits.maxPerHost);
   }
-  assert.equal(inFlight.length, share.host, 'no room is lost');
+  assert.equal(inFlight.length, limits.maxPerHost, 'no room is lost');
   assert.ok(looks <= ended * 4, `${looks} looks for ${ended} that ended`);
   const counts = [...turns.values()];
   assert.ok(
@@ -109,7 +115,7 @@ test('C22 with many waiting queues a release inspects few of them, and every que
 });
 
 test('C22 unproven targets have a concurrency limit, round-robin by account, and proven targets have the rest', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 4, host: 100, unproven: 2 }, unlimitedRate);
+  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 4, maxPerHost: 100, maxUnproven: 2 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -117,7 +123,7 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
     name: `${accountId} ${host}`,
   });
   const known = { ...strange(2, 'known'), isProven };
-  const called = (beside: Queue) => shares.serveWaiting(beside).map(({ name }) => name);
+  const called = (beside: Queue) => shares.serveWaitingQueues(beside).map(({ name }) => name);
   const [first, second] = [strange(1, 'a'), strange(1, 'b')];
   for (const one of [first, second]) {
     assert.ok(shares.admitOrEnqueue(one));
@@ -147,7 +153,7 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
 });
 
 test('C22 a permit for an unproven target also needs the permits of account and host', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 1, host: 2, unproven: 3 }, unlimitedRate);
+  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 1, maxPerHost: 2, maxUnproven: 3 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -164,7 +170,7 @@ test('C22 a permit for an unproven target also needs the permits of account and 
     const [one, place] = [inFlight[turn], places[turn]];
     assert.ok(one !== undefined && place !== undefined);
     shares.release(place);
-    return shares.serveWaiting(one).map(({ name }) => name);
+    return shares.serveWaitingQueues(one).map(({ name }) => name);
   };
   assert.deepEqual(end(2), ['5 free'], 'past an account and a host that are full');
   assert.deepEqual(end(1), ['4 full']);
@@ -172,7 +178,7 @@ test('C22 a permit for an unproven target also needs the permits of account and 
 });
 
 test('C22 a queue that waits for a permit of its account and for an unproven one is served once', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ account: 2, host: 9, unproven: 2 }, unlimitedRate);
+  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 2, maxPerHost: 9, maxUnproven: 2 }, unlimitedRate);
   const strange = (accountId: number): Queue => ({ accountId, host: 'one', isProven: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
   const known = { ...first, isProven };
@@ -180,13 +186,13 @@ test('C22 a queue that waits for a permit of its account and for an unproven one
     assert.ok(shares.admitOrEnqueue(queue));
     return shares.acquire(queue);
   });
-  assert.ok(!shares.admitOrEnqueue(first), 'its account has its share');
+  assert.ok(!shares.admitOrEnqueue(first), 'its account has its limits');
   for (const [ended, place] of places.entries()) {
     shares.release(place);
     if (ended === 0) assert.ok(!shares.admitOrEnqueue(first), 'two others are on trial');
   }
-  assert.deepEqual(shares.serveWaiting(second), [first]);
-  assert.deepEqual(shares.serveWaiting(first), [], 'not twice');
+  assert.deepEqual(shares.serveWaitingQueues(second), [first]);
+  assert.deepEqual(shares.serveWaitingQueues(first), [], 'not twice');
   assert.ok(shares.admitOrEnqueue(first));
   for (let count = 0; count < 2; count += 1) {
     assert.ok(shares.admitOrEnqueue(known), 'no room is kept for it any more');
@@ -197,15 +203,15 @@ test('C22 a queue that waits for a permit of its account and for an unproven one
 test('C22 attempts to unproven targets are rate-limited, and those to proven targets start immediately', () => {
   const pace = { left: 2 };
   const shares = new ConcurrencyLimiter<Queue>(
-    { account: 9, host: 9, unproven: 9 },
+    { maxPerAccount: 9, maxPerHost: 9, maxUnproven: 9 },
     {
-      get isLeft() {
+      get hasPermitLeft() {
         return pace.left > 0;
       },
-      take: () => {
+      takePermit: () => {
         pace.left -= 1;
       },
-      giveBack: () => {
+      returnPermit: () => {
         pace.left += 1;
       },
     },
@@ -220,13 +226,13 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
   for (const one of [third, fourth]) assert.ok(!shares.admitOrEnqueue(one));
   const known = { ...strange('known'), isProven };
   assert.ok(shares.admitOrEnqueue(known));
-  assert.deepEqual(shares.serveWaiting(known), [], 'there is room, and not yet time');
+  assert.deepEqual(shares.serveWaitingQueues(known), [], 'there is room, and not yet time');
   pace.left = 1;
-  assert.deepEqual(shares.serveWaiting(), [third]);
-  assert.deepEqual(shares.serveWaiting(), [], 'the one that may begin is kept for whoever was called');
+  assert.deepEqual(shares.serveWaitingQueues(), [third]);
+  assert.deepEqual(shares.serveWaitingQueues(), [], 'the one that may begin is kept for whoever was called');
   assert.ok(shares.admitOrEnqueue(third));
   // The queue does not use its reserved permit.
-  assert.deepEqual(shares.serveWaiting(third), [fourth]);
+  assert.deepEqual(shares.serveWaitingQueues(third), [fourth]);
 });
 
 test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {
@@ -239,23 +245,23 @@ test('C22 a burst is limited to the maximum per interval, and single starts do n
     everyMs: 10,
     onPermitsRenewed: () => void more.push(clock.now() - begun),
   });
-  pace.take();
-  assert.ok(pace.isLeft);
-  pace.take();
-  assert.ok(!pace.isLeft);
+  pace.takePermit();
+  assert.ok(pace.hasPermitLeft);
+  pace.takePermit();
+  assert.ok(!pace.hasPermitLeft);
   await clock.advance(9);
-  assert.ok(!pace.isLeft);
+  assert.ok(!pace.hasPermitLeft);
   await clock.advance(1);
   assert.deepEqual(more, [10]);
-  assert.ok(pace.isLeft);
+  assert.ok(pace.hasPermitLeft);
   assert.deepEqual(clock.pending, [], 'nobody waits for what nobody needs');
-  pace.take();
-  pace.take();
-  pace.giveBack();
-  assert.ok(pace.isLeft, 'one has not begun');
+  pace.takePermit();
+  pace.takePermit();
+  pace.returnPermit();
+  assert.ok(pace.hasPermitLeft, 'one has not begun');
   await clock.advance(10);
-  pace.giveBack();
-  pace.take();
-  pace.take();
-  assert.ok(!pace.isLeft, 'what is given back late is no more than there was');
+  pace.returnPermit();
+  pace.takePermit();
+  pace.takePermit();
+  assert.ok(!pace.hasPermitLeft, 'what is given back late is no more than there was');
 });

@@ -1,215 +1,224 @@
 import type { StartRateLimiter } from './start-rate-limiter.ts';
 
-/** A permit for one attempt. `isProven`: the last outcome of its hook queue was 200. */
+/** A permit for one attempt. `isProven`: the last outcome of the hook queue was 200. */
 type Permit = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
 /**
- * The waiting hook queues of one account and one host. `turn` is a sequence number: the line with the lowest is served
- * first.
+ * A wait list: the hook queues of one account and one host that wait for a permit. The wait list with the lowest
+ * `sequence` number is served first.
  */
-type WaitingLine<L> = {
+type WaitList<Queue> = {
   readonly accountId: number;
   readonly host: string;
   readonly isUnproven: boolean;
-  readonly queues: Set<L>;
-  readonly turn: number;
+  readonly queues: Set<Queue>;
+  readonly sequence: number;
 };
 
 /**
- * The permits and the waiting lines of an account or a host. `permitsInUse` counts attempts in flight and reserved
- * permits. `lines` begins with the line that has waited longest.
+ * The permits and the wait lists of one account or one host. `permitsInUse` counts attempts in flight and reserved
+ * permits. `waitLists` begins with the list that has waited longest; its keys are the hosts of an account, or the
+ * accounts of a host.
  */
-type LimitedOwner<L> = { permitsInUse: number; readonly lines: Map<number | string, WaitingLine<L>> };
+type PermitPool<Queue> = { permitsInUse: number; readonly waitLists: Map<number | string, WaitList<Queue>> };
 
 /** The methods of the rate limiter that are used for attempts to unproven targets. */
-type UnprovenStartRate = Pick<StartRateLimiter, 'isLeft' | 'take' | 'giveBack'>;
+type UnprovenStartRate = Pick<StartRateLimiter, 'hasPermitLeft' | 'takePermit' | 'returnPermit'>;
 
 /** Maximum numbers of attempts in flight. */
 type ConcurrencyLimits = {
   /** Maximum number of attempts in flight per account. */
-  readonly account: number;
+  readonly maxPerAccount: number;
   /** Maximum number of attempts in flight per host, over all accounts. */
-  readonly host: number;
+  readonly maxPerHost: number;
   /** Maximum number of attempts in flight to all unproven targets together. */
-  readonly unproven: number;
+  readonly maxUnproven: number;
 };
 
 /**
  * Semaphores with fair queueing: limits attempts in flight per account, per host, and over all unproven targets (those
- * whose last outcome was not 200), so that no account, no host and no set of hanging targets takes all slots (C22).
+ * whose last outcome was not 200), so that no account, no host and no set of hanging targets takes all permits (C22).
  * Attempts to unproven targets are also rate-limited.
  *
- * A hook queue that gets no permit waits in the line of its account and host. When a permit is released, the lines are
- * served round-robin, one queue from each; lines of unproven targets are served round-robin by account. A served queue
- * holds a reserved permit until it calls `admitOrEnqueue`.
+ * A hook queue that gets no permit is added to the wait list of its account and host. When a permit is released, the
+ * wait lists are served round-robin, one queue from each. Wait lists for unproven permits are served round-robin by
+ * account. A permit is reserved for each served queue until the queue calls `admitOrEnqueue`.
  */
-export class ConcurrencyLimiter<L extends Permit> {
+export class ConcurrencyLimiter<Queue extends Permit> {
   readonly #limits: ConcurrencyLimits;
-  readonly #startRate: UnprovenStartRate;
-  readonly #accounts = new Map<number, LimitedOwner<L>>();
-  readonly #hosts = new Map<string, LimitedOwner<L>>();
-  /** Lines that wait for an unproven permit, by account and host. The account that has waited longest is first. */
-  readonly #unprovenLines = new Map<number, Map<string, WaitingLine<L>>>();
-  readonly #reservedPermits = new Map<L, Permit>();
-  #unprovenInFlight = 0;
-  #lastTurn = 0;
+  readonly #unprovenStartRate: UnprovenStartRate;
+  readonly #accountPools = new Map<number, PermitPool<Queue>>();
+  readonly #hostPools = new Map<string, PermitPool<Queue>>();
+  /** Wait lists for an unproven permit, by account and host. The account that has waited longest is first. */
+  readonly #unprovenWaitLists = new Map<number, Map<string, WaitList<Queue>>>();
+  readonly #reservedPermits = new Map<Queue, Permit>();
+  #unprovenInFlightCount = 0;
+  #lastSequence = 0;
 
   constructor(limits: ConcurrencyLimits, startRate: UnprovenStartRate) {
     this.#limits = limits;
-    this.#startRate = startRate;
+    this.#unprovenStartRate = startRate;
   }
 
   /**
-   * Whether the queue may start one more attempt. If not, the queue waits in line, and `serveWaiting` returns it later.
+   * Returns whether the queue may start one more attempt. If not, adds the queue to a wait list; `serveWaitingQueues`
+   * returns the queue later.
    */
-  admitOrEnqueue(queue: L): boolean {
+  admitOrEnqueue(queue: Queue): boolean {
     const reservedPermit = this.#reservedPermits.get(queue);
     this.#reservedPermits.delete(queue);
-    if (reservedPermit !== undefined) this.#releaseReserved(reservedPermit);
-    const hasRoom = this.#hasRoom(queue);
-    const isAdmitted = hasRoom && this.#mayStart(queue);
-    if (!isAdmitted) this.#addToLine(queue, hasRoom);
+    if (reservedPermit !== undefined) this.#releaseReservedPermit(reservedPermit);
+    const hasFreePermits = this.#hasFreePermits(queue);
+    const isAdmitted = hasFreePermits && this.#passesUnprovenLimit(queue);
+    if (!isAdmitted) this.#addToWaitList(queue, hasFreePermits);
     return isAdmitted;
   }
 
-  /** Takes a permit for an attempt that starts. Pass the permit to `release` when the attempt has ended. */
-  acquire({ accountId, host, isProven }: L): Permit {
-    getOrCreateOwner(this.#accounts, accountId).permitsInUse += 1;
-    getOrCreateOwner(this.#hosts, host).permitsInUse += 1;
+  /** Acquires a permit for an attempt that starts. Pass the permit to `release` when the attempt has ended. */
+  acquire({ accountId, host, isProven }: Queue): Permit {
+    getOrCreatePool(this.#accountPools, accountId).permitsInUse += 1;
+    getOrCreatePool(this.#hostPools, host).permitsInUse += 1;
     if (!isProven) {
-      this.#unprovenInFlight += 1;
-      this.#startRate.take();
+      this.#unprovenInFlightCount += 1;
+      this.#unprovenStartRate.takePermit();
     }
     return { accountId, host, isProven };
   }
 
   release({ accountId, host, isProven }: Permit): void {
-    returnPermit(this.#accounts, accountId);
-    returnPermit(this.#hosts, host);
-    if (!isProven) this.#unprovenInFlight -= 1;
+    returnPermit(this.#accountPools, accountId);
+    returnPermit(this.#hostPools, host);
+    if (!isProven) this.#unprovenInFlightCount -= 1;
   }
 
-  /** Releases a permit that was reserved for a queue and is not used. */
-  #releaseReserved(permit: Permit): void {
+  /** Releases a reserved permit that the queue has not used. */
+  #releaseReservedPermit(permit: Permit): void {
     this.release(permit);
-    if (!permit.isProven) this.#startRate.giveBack();
+    if (!permit.isProven) this.#unprovenStartRate.returnPermit();
   }
 
   /**
    * Returns the waiting queues that can be served now, after reserving a permit for each.
    *
-   * @param releasedQueue the queue that has released a permit or does not need one: lines of its account and its host are
-   *   served. If omitted, only lines of unproven targets are served
+   * @param releasedQueue the queue that has released a permit or does not need one: the wait lists of its account and
+   *   its host are served. If omitted, only wait lists for unproven permits are served
    */
-  serveWaiting(releasedQueue?: L): L[] {
-    const servedQueues: L[] = [];
+  serveWaitingQueues(releasedQueue?: Queue): Queue[] {
+    const servedQueues: Queue[] = [];
     for (;;) {
-      const accountLine = releasedQueue && this.#findServableLine(this.#accounts.get(releasedQueue.accountId)?.lines);
-      const hostLine = releasedQueue && this.#findServableLine(this.#hosts.get(releasedQueue.host)?.lines);
-      const candidateLines = [accountLine, hostLine, this.#findServableUnprovenLine()].filter(
-        (line) => line !== undefined,
+      const accountWaitList =
+        releasedQueue && this.#findServableWaitList(this.#accountPools.get(releasedQueue.accountId)?.waitLists);
+      const hostWaitList =
+        releasedQueue && this.#findServableWaitList(this.#hostPools.get(releasedQueue.host)?.waitLists);
+      const candidateWaitLists = [accountWaitList, hostWaitList, this.#findServableUnprovenList()].filter(
+        (waitList) => waitList !== undefined,
       );
-      const [line] = candidateLines.sort((a, b) => a.turn - b.turn);
-      const [queue] = line?.queues ?? [];
-      if (line === undefined || queue === undefined) return servedQueues;
-      line.queues.delete(queue);
-      // A queue can wait in two lines (for its account and host, and for an unproven permit), but is served only once.
+      const [waitList] = candidateWaitLists.sort((a, b) => a.sequence - b.sequence);
+      const [queue] = waitList?.queues ?? [];
+      if (waitList === undefined || queue === undefined) return servedQueues;
+      waitList.queues.delete(queue);
+      // A queue can be on two wait lists (for its account and host, and for an unproven permit), but is served once.
       const isReserved = this.#reservedPermits.has(queue);
-      const isServed = !isReserved && this.#mayStart(queue);
-      if (isServed || line.queues.size === 0) this.#removeLine(line);
+      const isServed = !isReserved && this.#passesUnprovenLimit(queue);
+      if (isServed || waitList.queues.size === 0) this.#removeWaitList(waitList);
       if (isServed) {
-        if (line.queues.size > 0) this.#appendLine(line);
+        if (waitList.queues.size > 0) this.#appendWaitList(waitList);
         this.#reservedPermits.set(queue, this.acquire(queue));
         servedQueues.push(queue);
-      } else if (!isReserved) this.#addToLine(queue, true);
+      } else if (!isReserved) this.#addToWaitList(queue, true);
     }
   }
 
   /**
-   * Returns the first line whose account and host both have a free permit. Skips at most as many lines as there are
-   * accounts or hosts without one.
+   * Returns the first wait list whose account and host both have a free permit. Skips at most one wait list for each
+   * account or host without a free permit.
    */
-  #findServableLine(lines: ReadonlyMap<number | string, WaitingLine<L>> | undefined): WaitingLine<L> | undefined {
-    for (const line of lines?.values() ?? []) if (this.#hasRoom(line)) return line;
+  #findServableWaitList(
+    waitLists: ReadonlyMap<number | string, WaitList<Queue>> | undefined,
+  ): WaitList<Queue> | undefined {
+    for (const waitList of waitLists?.values() ?? []) if (this.#hasFreePermits(waitList)) return waitList;
     return undefined;
   }
 
-  #findServableUnprovenLine(): WaitingLine<L> | undefined {
+  #findServableUnprovenList(): WaitList<Queue> | undefined {
     if (!this.#hasUnprovenPermit) return undefined;
-    for (const [accountId, lines] of this.#unprovenLines) {
-      const hasRoom = (this.#accounts.get(accountId)?.permitsInUse ?? 0) < this.#limits.account;
-      const line = hasRoom ? this.#findServableLine(lines) : undefined;
-      if (line !== undefined) return line;
+    for (const [accountId, waitLists] of this.#unprovenWaitLists) {
+      const hasAccountPermit = (this.#accountPools.get(accountId)?.permitsInUse ?? 0) < this.#limits.maxPerAccount;
+      const waitList = hasAccountPermit ? this.#findServableWaitList(waitLists) : undefined;
+      if (waitList !== undefined) return waitList;
     }
     return undefined;
   }
 
   /**
-   * Adds a queue to the line of its account and host.
+   * Adds a queue to the wait list of its account and host.
    *
    * @param isUnproven whether the queue waits for an unproven permit, not for a permit of its account or host
    */
-  #addToLine(queue: L, isUnproven: boolean): void {
+  #addToWaitList(queue: Queue, isUnproven: boolean): void {
     const { accountId, host } = queue;
-    const lines = isUnproven ? this.#unprovenLines.get(accountId) : this.#accounts.get(accountId)?.lines;
-    const line = lines?.get(host);
-    if (line === undefined) this.#appendLine({ accountId, host, isUnproven, queues: new Set([queue]) });
-    else line.queues.add(queue);
+    const waitLists = isUnproven
+      ? this.#unprovenWaitLists.get(accountId)
+      : this.#accountPools.get(accountId)?.waitLists;
+    const waitList = waitLists?.get(host);
+    if (waitList === undefined) this.#appendWaitList({ accountId, host, isUnproven, queues: new Set([queue]) });
+    else waitList.queues.add(queue);
   }
 
-  #appendLine(lineWithoutTurn: Omit<WaitingLine<L>, 'turn'>): void {
-    const { accountId, host, isUnproven } = lineWithoutTurn;
-    this.#lastTurn += 1;
-    const line = { ...lineWithoutTurn, turn: this.#lastTurn };
+  #appendWaitList(newWaitList: Omit<WaitList<Queue>, 'sequence'>): void {
+    const { accountId, host, isUnproven } = newWaitList;
+    this.#lastSequence += 1;
+    const waitList = { ...newWaitList, sequence: this.#lastSequence };
     if (isUnproven) {
-      const lines = this.#unprovenLines.get(accountId) ?? new Map<string, WaitingLine<L>>();
-      this.#unprovenLines.set(accountId, lines.set(host, line));
+      const waitLists = this.#unprovenWaitLists.get(accountId) ?? new Map<string, WaitList<Queue>>();
+      this.#unprovenWaitLists.set(accountId, waitLists.set(host, waitList));
       return;
     }
-    getOrCreateOwner(this.#accounts, accountId).lines.set(host, line);
-    getOrCreateOwner(this.#hosts, host).lines.set(accountId, line);
+    getOrCreatePool(this.#accountPools, accountId).waitLists.set(host, waitList);
+    getOrCreatePool(this.#hostPools, host).waitLists.set(accountId, waitList);
   }
 
   /**
-   * Removes a line. If it is unproven, the other unproven lines of its account move behind those of all other accounts.
+   * Removes a wait list. If it was for unproven permits, the other such lists of its account move behind those of all
+   * other accounts.
    */
-  #removeLine({ accountId, host, isUnproven }: WaitingLine<L>): void {
+  #removeWaitList({ accountId, host, isUnproven }: WaitList<Queue>): void {
     if (!isUnproven) {
-      this.#accounts.get(accountId)?.lines.delete(host);
-      this.#hosts.get(host)?.lines.delete(accountId);
+      this.#accountPools.get(accountId)?.waitLists.delete(host);
+      this.#hostPools.get(host)?.waitLists.delete(accountId);
       return;
     }
-    const lines = this.#unprovenLines.get(accountId);
-    this.#unprovenLines.delete(accountId);
-    lines?.delete(host);
-    if (lines !== undefined && lines.size > 0) this.#unprovenLines.set(accountId, lines);
+    const waitLists = this.#unprovenWaitLists.get(accountId);
+    this.#unprovenWaitLists.delete(accountId);
+    waitLists?.delete(host);
+    if (waitLists !== undefined && waitLists.size > 0) this.#unprovenWaitLists.set(accountId, waitLists);
   }
 
-  #hasRoom({ accountId, host }: Pick<Permit, 'accountId' | 'host'>): boolean {
-    const [accountPermits, hostPermits] = [
-      this.#accounts.get(accountId)?.permitsInUse ?? 0,
-      this.#hosts.get(host)?.permitsInUse ?? 0,
+  #hasFreePermits({ accountId, host }: Pick<Permit, 'accountId' | 'host'>): boolean {
+    const [accountPermitCount, hostPermitCount] = [
+      this.#accountPools.get(accountId)?.permitsInUse ?? 0,
+      this.#hostPools.get(host)?.permitsInUse ?? 0,
     ];
-    return accountPermits < this.#limits.account && hostPermits < this.#limits.host;
+    return accountPermitCount < this.#limits.maxPerAccount && hostPermitCount < this.#limits.maxPerHost;
   }
 
-  #mayStart({ isProven }: L): boolean {
+  #passesUnprovenLimit({ isProven }: Queue): boolean {
     return isProven || this.#hasUnprovenPermit;
   }
 
   get #hasUnprovenPermit(): boolean {
-    return this.#unprovenInFlight < this.#limits.unproven && this.#startRate.isLeft;
+    return this.#unprovenInFlightCount < this.#limits.maxUnproven && this.#unprovenStartRate.hasPermitLeft;
   }
 }
 
-function getOrCreateOwner<K, L>(owners: Map<K, LimitedOwner<L>>, key: K): LimitedOwner<L> {
-  const owner = owners.get(key) ?? { permitsInUse: 0, lines: new Map() };
-  owners.set(key, owner);
-  return owner;
+function getOrCreatePool<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): PermitPool<Queue> {
+  const pool = pools.get(key) ?? { permitsInUse: 0, waitLists: new Map() };
+  pools.set(key, pool);
+  return pool;
 }
 
-function returnPermit<K, L>(owners: Map<K, LimitedOwner<L>>, key: K): void {
-  const owner = getOrCreateOwner(owners, key);
-  owner.permitsInUse -= 1;
-  if (owner.permitsInUse === 0 && owner.lines.size === 0) owners.delete(key);
+function returnPermit<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): void {
+  const pool = getOrCreatePool(pools, key);
+  pool.permitsInUse -= 1;
+  if (pool.permitsInUse === 0 && pool.waitLists.size === 0) pools.delete(key);
 }

@@ -17,14 +17,14 @@ import { createSingleNodeLeases, type LeaseManager } from '../cluster/leases.ts'
 import { endHooks, skipHookAlerts } from '../outbox/end-hooks.ts';
 import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { restoreHook } from '../outbox/restore-hook.ts';
-import { setSecrets } from '../outbox/rotate-secrets.ts';
+import { setSigningSecrets } from '../outbox/rotate-secrets.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 for (const { test, database } of stores) {
-  const OK: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+  const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
   const HOOK = 1;
   const otherHook = {
     ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
@@ -79,7 +79,7 @@ for (const { test, database } of stores) {
     const claims = createSingleNodeLeases(engineStore);
     const engine = new Dispatcher({
       store: engineStore,
-      claims: { ...claims, ...overrides(claims) },
+      leaseManager: { ...claims, ...overrides(claims) },
       clock: seen(clock),
       random: fixedJitterRandom(),
       attempt: (order) => {
@@ -92,7 +92,7 @@ for (const { test, database } of stores) {
       retryDelaysMs: [60_000, 60_000],
       maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 1_000,
-      onAttempt: () => undefined,
+      onAttemptFinished: () => undefined,
     });
     // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {
@@ -141,7 +141,7 @@ for (const { test, database } of stores) {
     const reading = between.delayNext('pending_deliveries');
     await happen();
     await eventually(settled, (count) => count === 2);
-    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPendingHooks([HOOK]));
     await reading;
     between.release();
     await happen();
@@ -184,7 +184,7 @@ for (const { test, database } of stores) {
       const waiting = between.delayNext(table);
       await inAccount(async (write) => {
         recordOccurrences(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]);
-        AccountWrite.transactionOf(write).events.addPending([other.hook_id]);
+        AccountWrite.transactionOf(write).events.addPendingHooks([other.hook_id]);
       });
       await waiting;
       await happen();
@@ -238,7 +238,9 @@ for (const { test, database } of stores) {
           return isTheirs ? Promise.resolve([]) : claim(hookIds);
         },
         findPendingWork: (after) =>
-          isTheirs ? Promise.resolve({ pending: [], asked: [], next: undefined }) : findPendingWork(after),
+          isTheirs
+            ? Promise.resolve({ pendingHookIds: [], manualAttemptHookIds: [], nextAfterHookId: undefined })
+            : findPendingWork(after),
       }),
     );
     for (let count = 0; count < 3; count += 1) await happen();
@@ -246,7 +248,7 @@ for (const { test, database } of stores) {
     await clock.advance(1_000);
     await happen();
     assert.equal(asked, 2, 'nobody knows whose it is after a look');
-    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPendingHooks([HOOK]));
     assert.equal(asked, 3, 'this is said of what was let go of');
     isTheirs = false;
     await clock.advance(1_000);
@@ -269,7 +271,7 @@ for (const { test, database } of stores) {
       () => asked,
       (times) => times === 1,
     );
-    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPending([HOOK]));
+    await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPendingHooks([HOOK]));
     answer();
     assert.equal(await eventually(settled, (count) => count === 1), 1);
     assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
@@ -291,7 +293,7 @@ for (const { test, database } of stores) {
       (times) => times === 1,
     );
     const news = new CommitEventsBuilder('deliverer');
-    news.addPending([HOOK]);
+    news.addPendingHooks([HOOK]);
     hear(news);
     answer();
     for (let turns = 0; turns < 10; turns += 1) await turn();
@@ -300,7 +302,7 @@ for (const { test, database } of stores) {
 
   test('C22 hooks leased by other nodes do not delay the claim of another hook', async (t) => {
     const theirs = new Set(Array.from({ length: 150 }, (_, index) => HOOK + 1 + index));
-    const { promise: happened, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: happened, resolve } = Promise.withResolvers<void>();
     const claims: (readonly number[])[] = [];
     const { settled, happen, hear } = await startDispatcher(t, undefined, undefined, ({ claim }) => ({
       async claim(hookIds) {
@@ -312,12 +314,12 @@ for (const { test, database } of stores) {
     }));
     const sayFree = () => {
       const news = new CommitEventsBuilder('other');
-      news.addPending(theirs);
+      news.addPendingHooks(theirs);
       hear(news);
     };
     sayFree();
     await happen();
-    begin();
+    resolve();
     await eventually(settled, (count) => count === 1);
     assert.equal(
       claims.findIndex((hookIds) => hookIds.includes(HOOK)),
@@ -332,7 +334,7 @@ for (const { test, database } of stores) {
       ({ signal, onDialled }) => {
         onDialled?.();
         return new Promise((resolve) =>
-          signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 })),
+          signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 })),
         );
       },
     );
@@ -387,7 +389,7 @@ for (const { test, database } of stores) {
         if (target === otherHook.target) await hanging.promise;
         else await dialling.promise;
         onDialled?.();
-        return signal.aborted ? { kind: 'local_error', code: 'stopped', ms: 1 } : OK;
+        return signal.aborted ? { kind: 'local_error', code: 'stopped', durationMs: 1 } : OK;
       };
       let isLeaving = false;
       const free: number[] = [];
@@ -511,7 +513,7 @@ for (const { test, database } of stores) {
 
   for (const reading of [1, 2, 3, 4, 5]) {
     test(`C18 a backoff that ends at reading ${reading} of the clock during a dispatch does not stall the queue`, async (t) => {
-      const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+      const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, durationMs: 1 }, OK];
       let readings = Number.POSITIVE_INFINITY;
       // Timers fire a millisecond early, and the clock advances while the dispatcher runs.
       const early = (clock: Clock): Clock => ({
@@ -549,15 +551,15 @@ for (const { test, database } of stores) {
 
   test('X8 a rotation during a claim, during a prefetch or before the request is sent: attempts are signed with the new secrets', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
-    const { inAccount, between, happen, settled } = await startDispatcher(t, async ({ signature, signal }) => {
-      signatures.push(signature);
+    const { inAccount, between, happen, settled } = await startDispatcher(t, async ({ signatureHeaders, signal }) => {
+      signatures.push(signatureHeaders);
       // The first attempt stays in flight until it is aborted. A limit makes the test fail if that does not happen.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
-      return stopped() ? { kind: 'local_error', code: 'stopped', ms: 1 } : OK;
+      return stopped() ? { kind: 'local_error', code: 'stopped', durationMs: 1 } : OK;
     });
     const secretOf = (letter: string) => ({ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null });
-    const signWith = (letter: string) => inAccount((write) => setSecrets(write, HOOK, [secretOf(letter)]));
+    const signWith = (letter: string) => inAccount((write) => setSigningSecrets(write, HOOK, [secretOf(letter)]));
     const begun: string[] = [];
     const held = (what: string) =>
       between.delayNext('hooks').then(() => {
@@ -579,7 +581,7 @@ for (const { test, database } of stores) {
     );
     await signWith('c');
     await eventually(settled, (count) => count === 1);
-    const delivery = { id: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH };
+    const delivery = { webhookId: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', sentAt: TEST_EPOCH };
     assert.deepEqual(
       signatures,
       ['b', 'c'].map((letter) => createSignatureHeaders([secretOf(letter)], delivery)),
@@ -593,16 +595,16 @@ for (const { test, database } of stores) {
     const sign = (letter: string) => [{ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null }];
     const { store, inAccount, happen, settled, clock } = await startDispatcher(
       t,
-      async ({ signature }) => {
-        signatures.push(signature);
+      async ({ signatureHeaders }) => {
+        signatures.push(signatureHeaders);
         return OK;
       },
       undefined,
-      () => ({ acknowledge: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
+      () => ({ acknowledgeChanges: () => heard[Math.min(said++, 1)]?.promise ?? assert.fail() }),
     );
     await happen();
     await eventually(settled, (count) => count === 1);
-    void inAccount((write) => setSecrets(write, HOOK, sign('a')));
+    void inAccount((write) => setSigningSecrets(write, HOOK, sign('a')));
     await eventually(
       () => said,
       (count) => count === 1,
@@ -624,12 +626,16 @@ for (const { test, database } of stores) {
     assert.deepEqual([said, signatures.length], [2, 1]);
     heard[1]?.resolve();
     await eventually(settled, (count) => count === 2);
-    const delivery = { id: '2', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', now: TEST_EPOCH + 500 };
+    const delivery = {
+      webhookId: '2',
+      body: '{"resource_url":"http://127.0.0.1/v2/events/1"}',
+      sentAt: TEST_EPOCH + 500,
+    };
     assert.deepEqual(signatures[1], createSignatureHeaders(sign('b'), delivery));
   });
 
   test('C18 C20 a queue whose retry timer is lost is found by the next poll', async (t) => {
-    const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, ms: 1 }, OK];
+    const outcomes: AttemptOutcome[] = [{ kind: 'answered', status: 500, durationMs: 1 }, OK];
     let waits = 0;
     const withoutQueueTimer = (clock: Clock): Clock => ({
       ...clock,

@@ -17,17 +17,20 @@ import { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
 import { type HookQueueRow, type PendingDelivery, toPendingDeliveries } from './queries.ts';
-import { type Decision, decide, explainDecision, formatOutcome, maxRetryDelayMs } from './retry-policy.ts';
+import { computeMaxRetryDelayMs, type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of attempts in flight, over all hook queues. At the limit, ready queues wait. */
 const MAX_IN_FLIGHT = 2_000;
 
-/** Concurrency limit of one account: if all its targets hang, the other accounts still have slots (C22). */
+/** Concurrency limit of one account: if all its targets hang, the other accounts still get permits (C22). */
 const MAX_IN_FLIGHT_PER_ACCOUNT = MAX_IN_FLIGHT / 4;
 
-/** Concurrency limit of all unproven targets together: if they all hang, proven targets still have slots (C22). */
+/**
+ * Concurrency limit of all unproven targets (whose last outcome was not 200) together: if they all hang, proven targets
+ * still get permits (C22).
+ */
 const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 
 /**
@@ -51,14 +54,14 @@ const MAX_QUEUES = 50_000;
 /**
  * Time after which an idle hook queue is released, so that another node can lease it. Applies only with several nodes.
  */
-const IDLE_RELEASE_MS = 10_000;
+const IDLE_QUEUE_TTL_MS = 10_000;
 
 /** Delay before a failed release or acknowledgement is retried. */
-const RETRY_DELAY_MS = 500;
+const LEASE_RETRY_DELAY_MS = 500;
 
 export type DispatcherPorts = {
   readonly store: Store;
-  readonly claims: LeaseManager;
+  readonly leaseManager: LeaseManager;
   readonly clock: Clock;
   readonly random: Random;
   readonly attempt: SendAttempt;
@@ -70,10 +73,10 @@ export type DispatcherPorts = {
   readonly attemptTimeoutMs: number;
   /** Concurrency limit of one host, over all accounts. */
   readonly maxAttemptsPerHost: number;
-  readonly onAttempt: (finishedAttempt: {
+  readonly onAttemptFinished: (finishedAttempt: {
     outcome: string;
     result: Decision['is'];
-    ms: number;
+    durationMs: number;
     lateMs: number;
   }) => void;
 };
@@ -91,7 +94,7 @@ export type DispatcherPorts = {
  *    with a stale fencing token (`generation`) changes nothing but the log of attempts.
  *
  * Delivery is at least once: a crash between sending and completing sends again, with the same `Webhook-Id`. A
- * slow, dead or hostile target only uses the slots of its own queue (C22). No transaction and no lock is open
+ * slow, dead or hostile target only uses the permits of its own queue (C22). No transaction and no lock is open
  * while an attempt is in flight. Graceful shutdown is `stop`.
  */
 export class Dispatcher {
@@ -99,7 +102,7 @@ export class Dispatcher {
   readonly #queues = new Map<number, HookQueue>();
   /** Hooks with pending work whose lease is to be claimed. */
   readonly #unclaimedHookIds = new Set<number>();
-  /** Hooks that no claim since the last poll could lease: another node has the lease, or the hook has ended. */
+  /** Hooks that were claimed without success since the last poll: another node has the lease, or the hook has ended. */
   readonly #claimMissedHookIds = new Set<number>();
   /** Queues that may be able to start an attempt, in round-robin order. */
   readonly #readyQueues = new Set<HookQueue>();
@@ -110,25 +113,25 @@ export class Dispatcher {
   /** Number of evictions of this node. If it changes during a claim, the result of the claim is discarded. */
   #evictionCount = 0;
   /**
-   * Hooks that ended, or whose lease was lost, during the current claim query. The rows that the query returns for them
-   * are stale.
+   * Ids of hooks that ended, or whose lease was lost, during the current claim query. The rows that the query returns
+   * for these hooks are stale.
    */
-  readonly #endedDuringClaim = new Set<number>();
+  readonly #hooksEndedDuringClaim = new Set<number>();
   /**
    * Hooks for which the acknowledgement of a secret rotation is being written. Their secrets must not be reloaded until
-   * it is committed.
+   * the acknowledgement is committed.
    */
   readonly #acknowledgingHookIds = new Set<number>();
   /**
-   * Hooks whose secret rotation was acknowledged during the current claim query. The secrets that the query returns for
-   * them are stale.
+   * Ids of hooks whose secret rotation was acknowledged during the current claim query. The secrets that the query
+   * returns for these hooks are stale.
    */
-  readonly #changedDuringClaim = new Set<number>();
+  readonly #hooksRotatedDuringClaim = new Set<number>();
   /**
-   * Hooks whose lease may have been released during the current claim query. If the query does not get them, they are
-   * claimed again.
+   * Ids of hooks whose lease may have been released during the current claim query. If the query does not lease such a
+   * hook, the hook is claimed again.
    */
-  readonly #releasedDuringClaim = new Set<number>();
+  readonly #hooksReleasedDuringClaim = new Set<number>();
   readonly #inFlightAttempts = new Set<InFlightAttempt>();
   readonly #claimLoop: WorkLoop;
   /** Resolves when the current claim has finished, also if it failed. */
@@ -146,22 +149,22 @@ export class Dispatcher {
     this.#poolCapacity = new PoolCapacity(ports.clock);
     this.#completer = new Completer({
       ...ports,
-      onWritten: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
+      onBatchCommitted: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
     });
-    const mayContinue = () => !this.#isStopping && ports.claims.isLeaseValid();
+    const mayContinue = () => !this.#isStopping && ports.leaseManager.isLeaseValid();
     this.#claimLoop = new WorkLoop(ports, {
       hasWork: () => this.#unclaimedHookIds.size > 0 && mayContinue(),
       runOnce: () => {
-        const claim = this.#claimBatch();
-        this.#currentClaim = claim.catch(() => undefined);
-        return claim;
+        const claimPromise = this.#claimBatch();
+        this.#currentClaim = claimPromise.catch(() => undefined);
+        return claimPromise;
       },
     });
     this.#prefetcher = new Prefetcher({
       ...ports,
-      mayContinue,
+      mayPrefetch: mayContinue,
       mayReadSecrets: ({ hookId }) => !this.#acknowledgingHookIds.has(hookId),
-      onRead: (queue) => this.#schedule([queue]),
+      onPrefetched: (queue) => this.#schedule([queue]),
     });
     this.#dispatchLoop = new WorkLoop(ports, {
       hasWork: () => this.#readyQueues.size > 0 && this.#inFlightAttempts.size < MAX_IN_FLIGHT && mayContinue(),
@@ -171,10 +174,10 @@ export class Dispatcher {
     const startRateLimiter = new StartRateLimiter({
       clock: ports.clock,
       ...UNPROVEN_START_RATE,
-      onPermitsRenewed: () => this.#schedule(this.#limiter.serveWaiting()),
+      onPermitsRenewed: () => this.#schedule(this.#limiter.serveWaitingQueues()),
     });
     this.#limiter = new ConcurrencyLimiter(
-      { account: MAX_IN_FLIGHT_PER_ACCOUNT, host, unproven: MAX_UNPROVEN_IN_FLIGHT },
+      { maxPerAccount: MAX_IN_FLIGHT_PER_ACCOUNT, maxPerHost: host, maxUnproven: MAX_UNPROVEN_IN_FLIGHT },
       startRateLimiter,
     );
   }
@@ -183,9 +186,9 @@ export class Dispatcher {
    * Starts claiming and sending. The first poll finds the deliveries that were pending at the last stop or crash (C20).
    */
   async start(): Promise<void> {
-    const { store, claims } = this.#ports;
+    const { store, leaseManager } = this.#ports;
     store.onCommitted((events) => this.#onCommit(events));
-    await claims.start({
+    await leaseManager.start({
       onLeaseRenewed: () => {
         for (const loop of [this.#claimLoop, this.#prefetcher, this.#dispatchLoop]) loop.wake();
       },
@@ -207,7 +210,7 @@ export class Dispatcher {
       this.#completer.stopRetrying();
       for (const flight of this.#inFlightAttempts) flight.abort();
     });
-    this.#ports.claims.stopClaiming();
+    this.#ports.leaseManager.stopClaiming();
     await this.#drain();
     await this.#currentClaim;
     for (const queue of this.#queues.values()) {
@@ -216,7 +219,7 @@ export class Dispatcher {
     }
     await this.#completer.waitUntilCommitted();
     cancelGraceDeadline();
-    await this.#ports.claims.stop();
+    await this.#ports.leaseManager.stop();
   }
 
   /** Number of attempts in flight, for the metrics. */
@@ -230,28 +233,31 @@ export class Dispatcher {
   }
 
   async #poll(): Promise<void> {
-    const { claims, clock, log } = this.#ports;
+    const { leaseManager, clock, log } = this.#ports;
     this.#claimMissedHookIds.clear();
     try {
       for (let afterHookId: number | undefined = 0; afterHookId !== undefined && !this.#isStopping; ) {
-        const { pending, asked, next } = await claims.findPendingWork(afterHookId);
-        for (const hookId of pending) this.#reconcile(hookId);
-        for (const hookId of asked) this.#wake(hookId, 'manual');
-        afterHookId = next;
+        const { pendingHookIds, manualAttemptHookIds, nextAfterHookId } =
+          await leaseManager.findPendingWork(afterHookId);
+        for (const hookId of pendingHookIds) this.#wakePolledHook(hookId);
+        for (const hookId of manualAttemptHookIds) this.#wake(hookId, 'manual');
+        afterHookId = nextAfterHookId;
       }
-      if (claims.isMultiNode)
-        await this.#discardAndRelease((queue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_RELEASE_MS);
+      if (leaseManager.isMultiNode)
+        await this.#releaseMatchingQueues(
+          (queue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_QUEUE_TTL_MS,
+        );
     } catch (error) {
       log.error({ event: 'dispatcher.poll_failed', err: error });
     }
-    if (!this.#isStopping) this.#cancelPoll = clock.after(claims.pollIntervalMs, () => void this.#poll());
+    if (!this.#isStopping) this.#cancelPoll = clock.after(leaseManager.pollIntervalMs, () => void this.#poll());
   }
 
   /**
-   * Handles a hook that the poll found. An active queue reloads its pending deliveries on its own. If the queue lost
-   * its place in the schedule, it is scheduled here instead of waiting for the next commit.
+   * Wakes a hook that the poll found. A queue that is active needs no wake-up, because it prefetches its further
+   * deliveries itself. If an active queue could start an attempt but nothing would schedule it, it is scheduled here.
    */
-  #reconcile(hookId: number): void {
+  #wakePolledHook(hookId: number): void {
     const queue = this.#queues.get(hookId);
     if (queue?.isActive !== true) this.#wake(hookId, 'pending');
     else if (queue.needsScheduling(this.#ports.clock.now())) this.#schedule([queue]);
@@ -267,21 +273,23 @@ export class Dispatcher {
       const progress = new Promise<void>((resolve) => {
         this.#onProgress = resolve;
       });
-      const { hooksWithUncommitted } = this.#completer;
-      leases.push(...this.#discardAll((queue) => !queue.isBusy && !hooksWithUncommitted.has(queue.hookId)));
+      const { uncommittedHookIds } = this.#completer;
+      leases.push(...this.#discardMatchingQueues((queue) => !queue.isBusy && !uncommittedHookIds.has(queue.hookId)));
       const areReleased = await this.#releaseLeases(leases);
       if (areReleased) leases = [];
       if (this.#inFlightAttempts.size === 0) return;
-      await (areReleased ? progress : new Promise<void>((resolve) => this.#ports.clock.after(RETRY_DELAY_MS, resolve)));
+      await (areReleased
+        ? progress
+        : new Promise<void>((resolve) => this.#ports.clock.after(LEASE_RETRY_DELAY_MS, resolve)));
     }
   }
 
   /** Discards the matching queues and releases their leases. */
-  async #discardAndRelease(matches: (queue: HookQueue) => boolean): Promise<void> {
-    await this.#releaseLeases(this.#discardAll(matches));
+  async #releaseMatchingQueues(matches: (queue: HookQueue) => boolean): Promise<void> {
+    await this.#releaseLeases(this.#discardMatchingQueues(matches));
   }
 
-  #discardAll(matches: (queue: HookQueue) => boolean): HookQueue[] {
+  #discardMatchingQueues(matches: (queue: HookQueue) => boolean): HookQueue[] {
     const queues = [...this.#queues.values()].filter(matches);
     for (const queue of queues) this.#discard(queue);
     return queues;
@@ -292,8 +300,8 @@ export class Dispatcher {
    * again or stops.
    */
   #releaseLeases(leases: readonly Lease[]): Promise<boolean> {
-    const { claims, log } = this.#ports;
-    return claims.release(leases).then(
+    const { leaseManager, log } = this.#ports;
+    return leaseManager.release(leases).then(
       () => true,
       (error: unknown) => {
         log.error({ event: 'dispatcher.release_failed', err: error });
@@ -302,7 +310,7 @@ export class Dispatcher {
     );
   }
 
-  /** Removes a queue from memory. Nothing starts on it any more, even if a prefetch or a scheduled run is pending. */
+  /** Removes a queue from memory. It starts no attempt any more, even if it is being prefetched or is ready. */
   #discard(queue: HookQueue): void {
     queue.end();
     this.#connectionPools.get(queue)?.end();
@@ -313,8 +321,8 @@ export class Dispatcher {
    * Discards the queues of hooks that ended or whose lease is lost, and releases their leases: no attempt starts, and
    * attempts that have sent nothing are aborted.
    */
-  async #dropAndRelease(hookIds: readonly number[]): Promise<void> {
-    for (const hookId of hookIds) this.#endedDuringClaim.add(hookId);
+  async #discardLostHooks(hookIds: readonly number[]): Promise<void> {
+    for (const hookId of hookIds) this.#hooksEndedDuringClaim.add(hookId);
     const leases = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
       const queue = this.#queues.get(hookId);
@@ -331,7 +339,7 @@ export class Dispatcher {
    */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
     if (hookIds === undefined) this.#evictionCount += 1;
-    return this.#dropAndRelease(hookIds ?? [...this.#queues.keys()]);
+    return this.#discardLostHooks(hookIds ?? [...this.#queues.keys()]);
   }
 
   /**
@@ -345,21 +353,21 @@ export class Dispatcher {
   }
 
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
-    const { claims, clock, log } = this.#ports;
+    const { leaseManager, clock, log } = this.#ports;
     for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
     for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
-      isAcknowledged = await claims.acknowledge(hookIds).then(
+      isAcknowledged = await leaseManager.acknowledgeChanges(hookIds).then(
         () => true,
         (error: unknown) => {
           log.error({ event: 'dispatcher.acknowledge_failed', err: error });
           return false;
         },
       );
-      if (!isAcknowledged) await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
+      if (!isAcknowledged) await new Promise<void>((resolve) => clock.after(LEASE_RETRY_DELAY_MS, resolve));
     }
     for (const hookId of hookIds) {
       this.#acknowledgingHookIds.delete(hookId);
-      this.#changedDuringClaim.add(hookId);
+      this.#hooksRotatedDuringClaim.add(hookId);
     }
     this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
   }
@@ -376,15 +384,16 @@ export class Dispatcher {
    */
   #onCommit(events: CommitEvents): Promise<void> | undefined {
     const endedHookIds = [...events.endedHooks.keys()];
-    for (const hookId of endedHookIds) this.#endedDuringClaim.add(hookId);
-    const isKnown = (hookId: number) => this.#queues.has(hookId) || this.#unclaimedHookIds.has(hookId);
-    this.#invalidateSecrets([...events.changedSecrets].filter(isKnown));
-    const knownHookIds = endedHookIds.filter(isKnown);
-    const releasePromise = knownHookIds.length > 0 ? this.#dropAndRelease(knownHookIds) : undefined;
+    for (const hookId of endedHookIds) this.#hooksEndedDuringClaim.add(hookId);
+    const isKnownHook = (hookId: number) => this.#queues.has(hookId) || this.#unclaimedHookIds.has(hookId);
+    this.#invalidateSecrets([...events.changedSecrets].filter(isKnownHook));
+    const knownEndedHookIds = endedHookIds.filter(isKnownHook);
+    const releasePromise = knownEndedHookIds.length > 0 ? this.#discardLostHooks(knownEndedHookIds) : undefined;
     // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.
-    // A queue that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
+    // A hook that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
     const concernsThisNode = (hookId: number) => events.origin !== 'deliverer' || this.#queues.has(hookId);
-    for (const [hookId, rows] of events.pending) if (concernsThisNode(hookId)) this.#wake(hookId, 'pending', rows);
+    for (const [hookId, rows] of events.pendingByHook)
+      if (concernsThisNode(hookId)) this.#wake(hookId, 'pending', rows);
     for (const hookId of events.manualAttempts) if (concernsThisNode(hookId)) this.#wake(hookId, 'manual');
     return releasePromise;
   }
@@ -399,14 +408,14 @@ export class Dispatcher {
     if (queue === undefined) {
       // The node that leases the hook gets the same commit event. A claim per commit would cost more than a delivery.
       if (rows !== undefined && this.#claimMissedHookIds.has(hookId)) return;
-      if (rows === undefined) this.#releasedDuringClaim.add(hookId);
+      if (rows === undefined) this.#hooksReleasedDuringClaim.add(hookId);
       this.#unclaimedHookIds.add(hookId);
       this.#claimLoop.wake();
       return;
     }
-    if (work === 'manual') queue.hasUnreadManual = true;
+    if (work === 'manual') queue.hasUnreadManualAttempts = true;
     else if (rows === undefined) queue.hasUnreadPending = true;
-    else queue.push(toPendingDeliveries(rows), this.#ports.clock.now());
+    else queue.pushDeliveries(toPendingDeliveries(rows), this.#ports.clock.now());
     this.#schedule([queue]);
   }
 
@@ -420,30 +429,30 @@ export class Dispatcher {
   async #claimBatch(): Promise<void> {
     const hookIds = firstMembersOf(this.#unclaimedHookIds, HOOKS_PER_CLAIM);
     const evictionCount = this.#evictionCount;
-    this.#endedDuringClaim.clear();
-    this.#changedDuringClaim.clear();
-    this.#releasedDuringClaim.clear();
-    const rows = await this.#ports.claims.claim(hookIds);
+    this.#hooksEndedDuringClaim.clear();
+    this.#hooksRotatedDuringClaim.clear();
+    this.#hooksReleasedDuringClaim.clear();
+    const rows = await this.#ports.leaseManager.claim(hookIds);
     if (evictionCount !== this.#evictionCount) return;
     const rowsByHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
       // An ended hook is not added. If it was restored since, it is in `#unclaimedHookIds` again, and the next batch
       // claims it.
-      if (this.#endedDuringClaim.has(hookId)) continue;
+      if (this.#hooksEndedDuringClaim.has(hookId)) continue;
       const row = rowsByHook.get(hookId);
       this.#unclaimedHookIds.delete(hookId);
       if (row !== undefined) this.#addQueue(row);
-      // Move the hook to the end of the set, so that every hook is tried.
-      else if (this.#releasedDuringClaim.has(hookId)) this.#unclaimedHookIds.add(hookId);
+      // Add the hook again, at the end of the set, so that all other hooks are claimed first.
+      else if (this.#hooksReleasedDuringClaim.has(hookId)) this.#unclaimedHookIds.add(hookId);
       else this.#claimMissedHookIds.add(hookId);
     }
     this.#onProgress();
-    if (this.#queues.size > MAX_QUEUES) await this.#discardAndRelease((queue) => queue.isIdle);
+    if (this.#queues.size > MAX_QUEUES) await this.#releaseMatchingQueues((queue) => queue.isIdle);
   }
 
   #addQueue(row: HookQueueRow): void {
-    const queue = new HookQueue(row, this.#ports.clock.now(), maxRetryDelayMs(this.#ports.retryDelaysMs));
-    if (this.#changedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
+    const queue = new HookQueue(row, this.#ports.clock.now(), computeMaxRetryDelayMs(this.#ports.retryDelaysMs));
+    if (this.#hooksRotatedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
       queue.invalidateSecrets();
     this.#queues.set(queue.hookId, queue);
     this.#connectionPools.set(queue, new ConnectionPool(this.#poolCapacity));
@@ -452,13 +461,13 @@ export class Dispatcher {
   }
 
   #wakeWhenDue(queue: HookQueue, now: number): void {
-    const waitMs = queue.nextAttemptWaitMs(now);
+    const waitMs = queue.computeNextWaitMs(now);
     if (waitMs <= 0) return;
     queue.setRetryTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
-  /** Leaves a queue on which nothing can start now: its retry timer or its next event schedules it again. */
-  #parkUntilDue(queue: HookQueue, now: number): void {
+  /** Called when no attempt of a queue can start now. The retry timer or the next event schedules the queue again. */
+  #waitUntilDue(queue: HookQueue, now: number): void {
     // A timer may fire a little early, so a new timer is set for the remaining time.
     if (!queue.hasEnded) this.#wakeWhenDue(queue, now);
     this.#wakeWaiters(queue);
@@ -466,16 +475,16 @@ export class Dispatcher {
 
   /** Passes the permits that this queue released or does not need to the queues that wait for one. */
   #wakeWaiters(queue: HookQueue): void {
-    for (const nextQueue of this.#limiter.serveWaiting(queue)) this.#readyQueues.add(nextQueue);
+    for (const nextQueue of this.#limiter.serveWaitingQueues(queue)) this.#readyQueues.add(nextQueue);
   }
 
   /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
-    const { clock, claims } = this.#ports;
+    const { clock, leaseManager } = this.#ports;
     const queues = firstMembersOf(this.#readyQueues, QUEUES_PER_ITERATION);
     for (const queue of queues) {
-      if (this.#inFlightAttempts.size >= MAX_IN_FLIGHT || !claims.isLeaseValid()) break;
-      // Round-robin: `#tryDispatch` adds the queue again at the end, so that every queue is served when slots are few.
+      if (this.#inFlightAttempts.size >= MAX_IN_FLIGHT || !leaseManager.isLeaseValid()) break;
+      // Round-robin: `#tryDispatch` adds the queue again at the end, so that all queues are served if permits are few.
       this.#readyQueues.delete(queue);
       // A queue that is being prefetched is scheduled again when the prefetch is done.
       if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
@@ -487,8 +496,8 @@ export class Dispatcher {
    * Starts the next attempt of a queue if possible; otherwise the queue is prefetched, waits for a permit, or waits
    * until it is due.
    *
-   * @param now one timestamp throughout: if the retry came due between two reads of the clock, the queue would be
-   *   neither scheduled nor timed
+   * @param now the same time for all checks: with two readings of the clock, a retry that becomes due in between would
+   *   neither start nor get a timer
    */
   #tryDispatch(queue: HookQueue, now: number): void {
     if (queue.needsPrefetch(now) && !this.#acknowledgingHookIds.has(queue.hookId)) {
@@ -496,18 +505,18 @@ export class Dispatcher {
       return;
     }
     if (!this.#limiter.admitOrEnqueue(queue)) return;
-    const row = queue.takeNextManual(now) ?? queue.takeNextPending(now);
-    if (row === undefined) this.#parkUntilDue(queue, now);
+    const nextDelivery = queue.takeNextManual(now) ?? queue.takeNextPending(now);
+    if (nextDelivery === undefined) this.#waitUntilDue(queue, now);
     else {
-      this.#startAttempt(queue, row);
+      this.#startAttempt(queue, nextDelivery);
       this.#readyQueues.add(queue);
     }
   }
 
   #startAttempt(queue: HookQueue, row: PendingDelivery): void {
     if (queue.hasEnded) return;
-    const { claims, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
-    const flight = queue.begin(row, clock.now());
+    const { leaseManager, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
+    const flight = queue.beginAttempt(row, clock.now());
     this.#inFlightAttempts.add(flight);
     const permit = this.#limiter.acquire(queue);
     const deliveryId = String(row.deliveryId);
@@ -516,21 +525,21 @@ export class Dispatcher {
       target: queue.target,
       body,
       deliveryId,
-      signature: createSignatureHeaders(queue.secrets, { id: deliveryId, body, now: flight.beganAt }),
+      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: flight.beganAt }),
       deadlineMs: attemptTimeoutMs,
       signal: flight.signal,
       onDialled: () => {
         // The process may have been paused since the attempt began, and the lease may have expired.
-        if (claims.isLeaseValid()) flight.markDialled();
+        if (leaseManager.isLeaseValid()) flight.markDialled();
         else flight.abort();
       },
       onUndialled: () => flight.markUndialled(),
-      kept: this.#connectionPools.get(queue),
+      connectionPool: this.#connectionPools.get(queue),
     };
     attempt(attemptRequest)
       .catch((error: unknown): AttemptOutcome => {
         this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
-        return { kind: 'local_error', code: 'broken', ms: 0 };
+        return { kind: 'local_error', code: 'broken', durationMs: 0 };
       })
       .then((outcome) => {
         this.#limiter.release(permit);
@@ -548,19 +557,19 @@ export class Dispatcher {
       outcome,
       failures: queue.failures,
       isPartOfFailure: queue.isPartOfFailure(flight),
-      isManual: flight.row.manualAttemptId !== null,
-      localErrors: queue.localErrorsBefore(flight),
+      isManual: flight.pendingDelivery.manualAttemptId !== null,
+      localErrors: queue.countLocalErrorsBefore(flight),
       retryDelaysMs: this.#ports.retryDelaysMs,
       jitterFraction: this.#ports.random.fraction(),
     });
     const now = this.#ports.clock.now();
-    const completion = queue.finish({
+    const completion = queue.finishAttempt({
       flight,
       decision,
       outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
-      ms: outcome.ms,
-      now,
+      durationMs: outcome.durationMs,
+      outcomeAt: now,
     });
     this.#reportAttempt(queue, flight, outcome, decision);
     // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
@@ -578,18 +587,23 @@ export class Dispatcher {
   #reportAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
     const formattedOutcome = formatOutcome(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
-    this.#ports.onAttempt({ outcome: formattedOutcome, result: decision.is, ms: outcome.ms, lateMs });
+    this.#ports.onAttemptFinished({
+      outcome: formattedOutcome,
+      result: decision.is,
+      durationMs: outcome.durationMs,
+      lateMs,
+    });
     this.#ports.log.info({
       event: 'delivery.attempted',
       account_id: queue.accountId,
       hook_id: queue.hookId,
-      delivery_id: flight.row.deliveryId,
-      kind: flight.row.kind satisfies DeliveryKind,
+      delivery_id: flight.pendingDelivery.deliveryId,
+      kind: flight.pendingDelivery.kind satisfies DeliveryKind,
       target: queue.maskedTarget,
       outcome: formattedOutcome,
       result: decision.is,
       failures: queue.failures,
-      ms: Math.round(outcome.ms),
+      ms: Math.round(outcome.durationMs),
       ...('waitMs' in decision ? { wait_ms: decision.waitMs } : {}),
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
     });
@@ -598,24 +612,24 @@ export class Dispatcher {
   /** Called when a batch of completions was committed. `fencedLeases`: leases whose generation was stale. */
   #onBatchCommitted(completions: readonly Completion[], fencedLeases: readonly Lease[]): void {
     for (const completion of completions) this.#onResultCommitted(completion);
-    for (const lease of fencedLeases) this.#onFenced(lease);
+    for (const lease of fencedLeases) this.#onResultFenced(lease);
     this.#dispatchLoop.wake();
     this.#onProgress();
   }
 
-  #onResultCommitted({ hookId, row }: Completion): void {
+  #onResultCommitted({ hookId, pendingDelivery }: Completion): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) return;
     // A saturated queue waits for commits before it starts more attempts.
     if (queue.isSaturated) this.#readyQueues.add(queue);
-    queue.onCompleted(row.deliveryId);
+    queue.onResultCommitted(pendingDelivery.deliveryId);
   }
 
   /**
-   * Called for a result that was fenced: the generation of the hook has changed since the claim. Discards the queue and
-   * claims the hook again.
+   * Called when a result was fenced, because the generation of the hook has changed since the claim. Discards the queue
+   * and claims the hook again.
    */
-  #onFenced({ hookId, generation }: Lease): void {
+  #onResultFenced({ hookId, generation }: Lease): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined || queue.generation !== generation) return;
     this.#discard(queue);

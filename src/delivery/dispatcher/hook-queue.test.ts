@@ -11,11 +11,11 @@ const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
 const DAY_MS = 86_400_000;
 
-const OK: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
-const UNSUBSCRIBE: AttemptOutcome = { kind: 'answered', status: 401, ms: 1 };
-const SERVER_ERROR: AttemptOutcome = { kind: 'answered', status: 500, ms: 1 };
-const LOCAL_ERROR: AttemptOutcome = { kind: 'local_error', code: 'no_resolver', ms: 1 };
-const STOPPED: AttemptOutcome = { kind: 'local_error', code: 'stopped', ms: 1 };
+const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
+const UNSUBSCRIBE: AttemptOutcome = { kind: 'answered', status: 401, durationMs: 1 };
+const SERVER_ERROR: AttemptOutcome = { kind: 'answered', status: 500, durationMs: 1 };
+const LOCAL_ERROR: AttemptOutcome = { kind: 'local_error', code: 'no_resolver', durationMs: 1 };
+const STOPPED: AttemptOutcome = { kind: 'local_error', code: 'stopped', durationMs: 1 };
 
 const newHookRow: HookQueueRow = {
   hookId: 1,
@@ -52,7 +52,7 @@ class QueueDriver {
 
   constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
     this.queue = new HookQueue({ ...newHookRow, ...row }, 0, DAY_MS);
-    this.queue.addPending(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
+    this.queue.addPendingDeliveries(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
   }
 
   /** Starts all attempts that may start now. */
@@ -61,14 +61,14 @@ class QueueDriver {
     for (;;) {
       const row = this.queue.takeNextManual(this.now) ?? this.queue.takeNextPending(this.now);
       if (row === undefined) return begun;
-      begun.push(this.queue.begin(row, this.now));
+      begun.push(this.queue.beginAttempt(row, this.now));
     }
   }
 
   beginOne(): InFlightAttempt {
     const row = this.queue.takeNextPending(this.now);
     if (row === undefined) throw new Error('nothing may begin');
-    return this.queue.begin(row, this.now);
+    return this.queue.beginAttempt(row, this.now);
   }
 
   finish(flight: InFlightAttempt, outcome: AttemptOutcome): Completion & { decision: Decision['is'] } {
@@ -77,25 +77,25 @@ class QueueDriver {
       outcome,
       failures: queue.failures,
       isPartOfFailure: queue.isPartOfFailure(flight),
-      isManual: flight.row.manualAttemptId !== null,
-      localErrors: queue.localErrorsBefore(flight),
+      isManual: flight.pendingDelivery.manualAttemptId !== null,
+      localErrors: queue.countLocalErrorsBefore(flight),
       retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       jitterFraction: 0,
     });
-    const settlement = queue.finish({
+    const settlement = queue.finishAttempt({
       flight,
       decision,
       outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
-      ms: outcome.ms,
-      now,
+      durationMs: outcome.durationMs,
+      outcomeAt: now,
     });
     return { ...settlement, decision: decision.is };
   }
 
   /** Makes one attempt as early as possible. */
   deliver(outcome: AttemptOutcome) {
-    this.now += Math.max(0, this.queue.pendingWaitMs(this.now));
+    this.now += Math.max(0, this.queue.computePendingWaitMs(this.now));
     return this.finish(this.beginOne(), outcome);
   }
 }
@@ -107,7 +107,8 @@ function withConcurrency(concurrency: number, pendingCount: number): QueueDriver
   return drive;
 }
 
-const deliveryIdsOf = (flights: readonly InFlightAttempt[]) => flights.map((flight) => flight.row.deliveryId);
+const deliveryIdsOf = (flights: readonly InFlightAttempt[]) =>
+  flights.map((flight) => flight.pendingDelivery.deliveryId);
 
 test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to 8', () => {
   const drive = new QueueDriver({}, 100);
@@ -158,15 +159,16 @@ test('C18 the delivery that failed first is retried first, in whatever order the
   drive.finish(d, LOCAL_ERROR);
   drive.finish(b, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [c.row.deliveryId]);
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [c.pendingDelivery.deliveryId]);
 });
 
 test('C18 the same delivery is retried after each failure, and the others are pending when it is delivered', () => {
   const drive = new QueueDriver({}, 3);
-  for (const outcome of [SERVER_ERROR, SERVER_ERROR]) assert.equal(drive.deliver(outcome).row.deliveryId, 11);
+  for (const outcome of [SERVER_ERROR, SERVER_ERROR])
+    assert.equal(drive.deliver(outcome).pendingDelivery.deliveryId, 11);
   const told = drive.deliver(OK);
-  assert.equal(told.row.deliveryId, 11);
-  assert.deepEqual(told.queue, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
+  assert.equal(told.pendingDelivery.deliveryId, 11);
+  assert.deepEqual(told.hookState, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12, 13]);
 });
 
@@ -177,9 +179,9 @@ test('C18 a 200 of an attempt that was in flight at a failure delivers, and does
   const failure = drive.finish(failing, SERVER_ERROR);
   const told = drive.finish(other, OK);
   assert.equal(told.decision, 'delivered_during_backoff');
-  assert.equal(told.delivery, 'delivered');
-  assert.equal(told.queue, undefined, 'the lane stays as the failure left it');
-  assert.equal(failure.queue?.dueAt, drive.now + FIRST_WAIT_MS);
+  assert.equal(told.deliveryState, 'delivered');
+  assert.equal(told.hookState, undefined, 'the lane stays as the failure left it');
+  assert.equal(failure.hookState?.dueAt, drive.now + FIRST_WAIT_MS);
   assert.equal(drive.queue.failures, 1);
   assert.deepEqual(drive.beginAll(), []);
 });
@@ -189,7 +191,7 @@ test('C18 a 401 of an attempt that was in flight at a failure ends the hook', ()
   const [failing, other] = drive.beginAll();
   assert.ok(failing && other);
   drive.finish(failing, SERVER_ERROR);
-  assert.equal(drive.finish(other, UNSUBSCRIBE).ended, 'answered_401');
+  assert.equal(drive.finish(other, UNSUBSCRIBE).endedReason, 'answered_401');
   assert.ok(drive.queue.hasEnded);
 });
 
@@ -203,7 +205,7 @@ test('C18 an attempt in flight since before the first failure is part of it, eve
   assert.equal(drive.finish(straggler, SERVER_ERROR).decision, 'part_of_counted_failure');
   const [retry] = drive.beginAll();
   assert.ok(retry);
-  assert.equal(retry.row.deliveryId, failing.row.deliveryId);
+  assert.equal(retry.pendingDelivery.deliveryId, failing.pendingDelivery.deliveryId);
   assert.equal(drive.finish(retry, SERVER_ERROR).decision, 'wait');
   assert.equal(drive.queue.failures, 2);
 });
@@ -231,23 +233,23 @@ test('C13 C18 an ended queue starts nothing, not even manual attempts, and abort
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.queue.canDispatch(drive.now), false);
+    assert.equal(drive.queue.canStartPending(drive.now), false);
     assert.equal(drive.queue.takeNextManual(drive.now), undefined);
   }
 });
 
 test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
   const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
-  assert.equal(drive.queue.unreadRetryId, 13, 'the engine reads it before the others');
-  drive.queue.addPending([pendingAt(3)]);
-  drive.queue.addPending([pendingAt(1), pendingAt(2), pendingAt(3)]);
+  assert.equal(drive.queue.unreadRetryDeliveryId, 13, 'the engine reads it before the others');
+  drive.queue.addPendingDeliveries([pendingAt(3)]);
+  drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2), pendingAt(3)]);
   assert.deepEqual(drive.beginAll(), []);
   drive.now = 500_000;
   const [retry, ...others] = drive.beginAll();
-  assert.equal(retry?.row.deliveryId, 13);
+  assert.equal(retry?.pendingDelivery.deliveryId, 13);
   assert.deepEqual(others, []);
   assert.ok(retry);
-  assert.equal(drive.finish(retry, SERVER_ERROR).ended, 'three_failures');
+  assert.equal(drive.finish(retry, SERVER_ERROR).endedReason, 'three_failures');
 });
 
 test('C18 a stored retry time beyond the longest delay counts as due: the clock was ahead when it was stored', () => {
@@ -258,7 +260,7 @@ test('C18 a stored retry time beyond the longest delay counts as due: the clock 
     [now + 400 * DAY_MS, 0],
   ] as const) {
     const drive = new QueueDriver({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
-    assert.equal(drive.queue.nextAttemptWaitMs(now), waitMs);
+    assert.equal(drive.queue.computeNextWaitMs(now), waitMs);
     assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
   }
   const drive = new QueueDriver({}, 2);
@@ -275,11 +277,11 @@ test('C19 a local error is not counted, pauses the queue, and the same delivery 
   const drive = new QueueDriver({}, 2);
   const settlement = drive.finish(drive.beginOne(), LOCAL_ERROR);
   assert.equal(settlement.decision, 'retry_local_error');
-  assert.equal(settlement.delivery, 'pending');
-  assert.equal(settlement.attempt.counted, false);
-  assert.equal(settlement.queue, undefined);
+  assert.equal(settlement.deliveryState, 'pending');
+  assert.equal(settlement.attempt.isCounted, false);
+  assert.equal(settlement.hookState, undefined);
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.pendingWaitMs(drive.now), 1_000);
+  assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
   drive.now += 1_000;
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
@@ -295,10 +297,10 @@ function startFourAttempts(): { drive: QueueDriver; flights: InFlightAttempt[] }
 test('C19 local errors of attempts in flight together count as one: the queue pauses once', () => {
   const { drive, flights } = startFourAttempts();
   for (const flight of flights) drive.finish(flight, LOCAL_ERROR);
-  assert.equal(drive.queue.pendingWaitMs(drive.now), 1_000);
+  assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
   drive.now += 1_000;
   drive.finish(drive.beginOne(), LOCAL_ERROR);
-  assert.equal(drive.queue.pendingWaitMs(drive.now), 2_000, 'the next one is another');
+  assert.equal(drive.queue.computePendingWaitMs(drive.now), 2_000, 'the next one is another');
 });
 
 test('C19 setting the clock back neither lengthens the pause after a local error nor removes the next one', () => {
@@ -306,18 +308,18 @@ test('C19 setting the clock back neither lengthens the pause after a local error
   drive.now = 3_600_000;
   drive.finish(drive.beginOne(), LOCAL_ERROR);
   drive.now = 1_000;
-  assert.ok(drive.queue.pendingWaitMs(drive.now) <= 0);
+  assert.ok(drive.queue.computePendingWaitMs(drive.now) <= 0);
   drive.finish(drive.beginOne(), LOCAL_ERROR);
-  assert.ok(drive.queue.pendingWaitMs(drive.now) > 0);
-  assert.ok(drive.queue.pendingWaitMs(drive.now) <= 60_000);
+  assert.ok(drive.queue.computePendingWaitMs(drive.now) > 0);
+  assert.ok(drive.queue.computePendingWaitMs(drive.now) <= 60_000);
 });
 
 test('C19 attempts aborted before they were sent do not pause the queue, and nothing is lost', () => {
   const { drive, flights } = startFourAttempts();
-  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).delivery, 'pending');
-  assert.equal(drive.queue.pendingWaitMs(drive.now) <= 0, true);
-  const again = drive.beginAll().map(({ row }) => row.deliveryId);
-  assert.deepEqual(again.sort(), flights.map(({ row }) => row.deliveryId).sort());
+  for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).deliveryState, 'pending');
+  assert.equal(drive.queue.computePendingWaitMs(drive.now) <= 0, true);
+  const again = drive.beginAll().map(({ pendingDelivery }) => pendingDelivery.deliveryId);
+  assert.deepEqual(again.sort(), flights.map(({ pendingDelivery }) => pendingDelivery.deliveryId).sort());
 });
 
 test('C19 local errors between failures neither count nor reset the count', () => {
@@ -327,23 +329,23 @@ test('C19 local errors between failures neither count nor reset the count', () =
   );
   assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
   assert.equal(drive.queue.failures, 2);
-  assert.equal(drive.deliver(SERVER_ERROR).ended, 'three_failures');
+  assert.equal(drive.deliver(SERVER_ERROR).endedReason, 'three_failures');
 });
 
 test('X1 a test is sent immediately, also during a backoff; outcomes other than 200 and 401 change nothing', () => {
   const drive = new QueueDriver({}, 2);
   drive.deliver(SERVER_ERROR);
-  const before = drive.queue.pendingWaitMs(drive.now);
+  const before = drive.queue.computePendingWaitMs(drive.now);
   drive.queue.addManualAttempts([hookTest]);
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
   const settlement = drive.finish(flight, SERVER_ERROR);
   assert.equal(settlement.decision, 'manual_failed');
-  assert.equal(settlement.delivery, 'dropped', 'a test has had its answer');
-  assert.equal(settlement.attempt.counted, false);
+  assert.equal(settlement.deliveryState, 'dropped', 'a test has had its answer');
+  assert.equal(settlement.attempt.isCounted, false);
   assert.equal(drive.queue.failures, 1);
-  assert.equal(drive.queue.pendingWaitMs(drive.now), before);
+  assert.equal(drive.queue.computePendingWaitMs(drive.now), before);
   assert.deepEqual(drive.beginAll(), []);
 });
 
@@ -366,7 +368,7 @@ test('X1 a test with a local error is retried, before other deliveries', () => {
   assert.ok(flight);
   assert.equal(drive.finish(flight, LOCAL_ERROR).decision, 'retry_local_error');
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.nextAttemptWaitMs(drive.now), 1_000, 'the engine sets its timer by this');
+  assert.equal(drive.queue.computeNextWaitMs(drive.now), 1_000, 'the engine sets its timer by this');
   drive.now += 1_000;
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [hookTest.deliveryId]);
 });
@@ -394,7 +396,7 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
     [first, one],
   ] as const) {
     const settlement = drive.finish(flight, SERVER_ERROR);
-    assert.equal(settlement.delivery, 'pending');
+    assert.equal(settlement.deliveryState, 'pending');
     assert.deepEqual(settlement.manualAttemptIds, [row.manualAttemptId]);
   }
   assert.equal(drive.queue.failures, 0);
@@ -406,12 +408,12 @@ test('X3 a redelivery with a 200 delivers: the pending delivery is not sent agai
   drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
-  assert.equal(drive.finish(flight, OK).delivery, 'delivered');
+  assert.equal(drive.finish(flight, OK).deliveryState, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
-  drive.queue.addPending([pendingAt(1)]);
+  drive.queue.addPendingDeliveries([pendingAt(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
-  drive.queue.onCompleted(11);
-  drive.queue.addPending([pendingAt(1)]);
+  drive.queue.onResultCommitted(11);
+  drive.queue.addPendingDeliveries([pendingAt(1)]);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
@@ -428,7 +430,7 @@ test('X3 a redelivery requested during an attempt: a 200 completes it, after any
     const { manualAttemptIds } = drive.finish(flight, outcome);
     assert.deepEqual(manualAttemptIds, followed ? [] : [ask.manualAttemptId]);
     assert.deepEqual(
-      drive.beginAll().map(({ row }) => row.manualAttemptId),
+      drive.beginAll().map(({ pendingDelivery }) => pendingDelivery.manualAttemptId),
       followed ? [ask.manualAttemptId] : [],
     );
   }
@@ -451,19 +453,19 @@ test('C20 a completion carries the generation of the claim, so that a late one i
 
 test('C20 C22 an idle queue takes deliveries from commit events; a full or failing one reads them later', () => {
   const drive = new QueueDriver();
-  drive.queue.push([pendingAt(1)], drive.now);
+  drive.queue.pushDeliveries([pendingAt(1)], drive.now);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [], 'something may be before it: nothing was read yet');
   drive.queue.hasUnreadPending = false;
   drive.queue.addReadPage([], true);
-  drive.queue.push([pendingAt(2), pendingAt(3)], drive.now);
+  drive.queue.pushDeliveries([pendingAt(2), pendingAt(3)], drive.now);
   assert.equal(drive.queue.hasUnreadPending, false);
   const [flight] = drive.beginAll();
-  assert.equal(flight?.row.position, 2);
-  drive.queue.push([pendingAt(4)], drive.now);
+  assert.equal(flight?.pendingDelivery.position, 2);
+  drive.queue.pushDeliveries([pendingAt(4)], drive.now);
   assert.equal(drive.queue.hasUnreadPending, true, 'its window is full');
   drive.queue.hasUnreadPending = false;
   if (flight !== undefined) drive.finish(flight, SERVER_ERROR);
-  drive.queue.push([pendingAt(5)], drive.now);
+  drive.queue.pushDeliveries([pendingAt(5)], drive.now);
   assert.equal(drive.queue.hasUnreadPending, true, 'it waits');
 });
 
@@ -471,9 +473,9 @@ test('C20 a queue that has taken 32 deliveries from commit events reads the next
   const drive = new QueueDriver();
   drive.queue.hasUnreadPending = false;
   for (let position = 1; !drive.queue.hasUnreadPending; position += 1) {
-    drive.queue.push([pendingAt(position)], drive.now);
-    if (!drive.queue.hasUnreadPending) assert.equal(drive.deliver(OK).row.position, position);
-    drive.queue.onCompleted(position + 10);
+    drive.queue.pushDeliveries([pendingAt(position)], drive.now);
+    if (!drive.queue.hasUnreadPending) assert.equal(drive.deliver(OK).pendingDelivery.position, position);
+    drive.queue.onResultCommitted(position + 10);
     assert.ok(position <= 33);
   }
 });

@@ -3,33 +3,33 @@ import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { DELIVERED_OUTCOME, type Decision, remainingMs } from './retry-policy.ts';
+import { computeRemainingMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
 
-/** Concurrency of a healthy hook; it starts at 1 and grows by 1 with each 200 (C22). */
+/** Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). */
 const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /**
  * Maximum number of deliveries of one hook that are in flight, or sent and not committed: at most this many are sent
  * again after a crash. The number is large enough that a hook does not wait for a commit of a busy service.
  */
-const MAX_UNCOMMITTED = 128;
+const MAX_UNCOMMITTED_DELIVERIES = 128;
 
 /**
  * Maximum number of deliveries that commit events push into the queue until the next read. Further deliveries are read
  * from the database instead.
  */
-const MAX_PUSHED = 32;
+const MAX_PUSHED_DELIVERIES = 32;
 
-/** Arguments of `HookQueue.finish`. */
+/** Arguments of `HookQueue.finishAttempt`. */
 export type FinishedAttempt = {
   readonly flight: InFlightAttempt;
   readonly decision: Decision;
   /** The outcome in one word. `reason` explains it in a sentence (X3). */
   readonly outcome: string;
   readonly reason: string;
-  readonly ms: number;
+  readonly durationMs: number;
   /** Time of the outcome, milliseconds since the epoch. */
-  readonly now: number;
+  readonly outcomeAt: number;
 };
 
 /**
@@ -45,16 +45,16 @@ export type FinishedAttempt = {
  * - PAUSED until `#pausedUntil`: local errors delay all attempts, with exponential backoff (C19).
  * - BACKOFF until `#dueAt`: the target failed once or twice in a row. Only manual attempts start. Then
  *   deliveries start one at a time, the one that failed first before the others (C18).
- * - SATURATED: MAX_UNCOMMITTED deliveries are in flight or not committed. Waits for the completer.
- * - UNREAD: nothing is left in memory, the outbox may hold more. Waits for the prefetcher.
+ * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
+ * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
  * - READY: up to `#concurrency` attempts are in flight at a time.
- * - IDLE: nothing is pending, and all state of the queue is in the database. The lease may be released.
+ * - IDLE: no delivery is pending, and all state of the queue is in the database. The lease may be released.
  *
  * Transitions:
  *
  * - 200: failures are reset, BACKOFF and PAUSED end, `#concurrency` grows by 1.
  * - failure 1 or 2 in a row: BACKOFF, `#concurrency` is 1. Attempts that were in flight at that time are part
- *   of the same failure (`#failureEpoch`) and are not counted again.
+ *   of the same failure (`#totalFailureCount`) and are not counted again.
  * - failure 3 in a row, or 401: ENDED.
  * - local error: PAUSED; nothing is counted.
  */
@@ -69,19 +69,19 @@ export class HookQueue {
   /** Fencing token: the generation at the time of the claim. Results are ignored if the hook has a newer one. */
   readonly generation: number;
 
-  /** Whether the database may hold pending deliveries after `readPosition` that are not in memory. */
+  /** Whether the database may contain pending deliveries after `feedReadPosition` that are not in memory. */
   hasUnreadPending = true;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   lastUsedAt: number;
   /** Whether a prefetch is running. */
   isPrefetching = false;
-  /** Whether the database may hold manual attempts after `manualReadPosition`. */
-  hasUnreadManual = true;
-  #readPosition = 0;
-  /** Id of the last manual attempt that was read. Manual attempts are read once, in the order of their ids. */
-  manualReadPosition = 0;
-  /** Id of the delivery that was in backoff when this queue was claimed. It is read first (C18). */
-  unreadRetryId: number | null;
+  /** Whether the database may contain manual attempts after `lastReadManualAttemptId`. */
+  hasUnreadManualAttempts = true;
+  #feedReadPosition = 0;
+  /** Manual attempts are read once, in the order of their ids. */
+  lastReadManualAttemptId = 0;
+  /** Id of the delivery that was in backoff when this queue was claimed, until it is read. It is read first (C18). */
+  unreadRetryDeliveryId: number | null;
   /** The signing secrets of the hook, newest first (X8). */
   secrets: readonly SigningSecret[];
   /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
@@ -91,23 +91,21 @@ export class HookQueue {
   readonly #waitingDeliveries: PendingDelivery[] = [];
   readonly #manualAttempts: PendingDelivery[] = [];
   /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
-  readonly #inFlight = new Map<number, InFlightAttempt>();
-  /**
-   * Ids of deliveries that commit events have pushed. The next read may return them again, and then skips them.
-   */
-  readonly #pushedIds = new Set<number>();
+  readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
+  /** Ids of deliveries that commit events have pushed. If the next read returns them again, they are skipped. */
+  readonly #pushedDeliveryIds = new Set<number>();
   #maxPushedPosition = 0;
   /**
    * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
    */
-  readonly #uncommittedIds = new Set<number>();
+  readonly #uncommittedDeliveryIds = new Set<number>();
   readonly #maxRetryDelayMs: number;
   #failures: number;
   #dueAt: number | null;
   #retryDeliveryId: number | null;
   #lastOutcome: string;
   #concurrency = 1;
-  #failureEpoch = 0;
+  #totalFailureCount = 0;
   #localErrorCount = 0;
   #lastLocalErrorAt = 0;
   #pausedUntil = 0;
@@ -117,7 +115,7 @@ export class HookQueue {
   /**
    * Creates the queue of a hook that was just claimed.
    *
-   * @param maxRetryDelayMs maximum stored retry delay; a `dueAt` further ahead was written by a wrong clock
+   * @param maxRetryDelayMs maximum stored retry delay; a `dueAt` further ahead was stored while the clock was wrong
    */
   constructor(row: HookQueueRow, now: number, maxRetryDelayMs: number) {
     this.#maxRetryDelayMs = maxRetryDelayMs;
@@ -131,7 +129,7 @@ export class HookQueue {
     this.#failures = row.failures;
     this.#dueAt = row.dueAt;
     this.#retryDeliveryId = row.retryDeliveryId;
-    this.unreadRetryId = row.retryDeliveryId;
+    this.unreadRetryDeliveryId = row.retryDeliveryId;
     this.#lastOutcome = row.lastOutcome;
     this.secrets = row.secrets;
   }
@@ -146,9 +144,10 @@ export class HookQueue {
   }
 
   /**
-   * Number of consecutive local errors before this attempt. Errors of attempts that were in flight together count once.
+   * Returns the number of consecutive local errors before this attempt. The local errors of attempts that were in
+   * flight at the same time count as one.
    */
-  localErrorsBefore(flight: InFlightAttempt): number {
+  countLocalErrorsBefore(flight: InFlightAttempt): number {
     return this.#isRepeatedLocalError(flight) ? this.#localErrorCount - 1 : this.#localErrorCount;
   }
 
@@ -158,57 +157,65 @@ export class HookQueue {
 
   /** Whether deliveries are in memory, in flight, not committed, or being read. */
   get isActive(): boolean {
-    const rows =
-      this.#inFlight.size + this.#waitingDeliveries.length + this.#manualAttempts.length + this.#uncommittedIds.size;
-    return this.isPrefetching || rows > 0;
+    const deliveryCount =
+      this.#inFlightAttempts.size +
+      this.#waitingDeliveries.length +
+      this.#manualAttempts.length +
+      this.#uncommittedDeliveryIds.size;
+    return this.isPrefetching || deliveryCount > 0;
   }
 
-  /** Whether the queue can be released: nothing is pending, and all of its state is in the database. */
+  /** Whether the lease can be released: no delivery is pending, and all state of the queue is in the database. */
   get isIdle(): boolean {
     return (
-      !this.isActive && this.#failures + this.#pausedUntil === 0 && !this.hasUnreadPending && !this.hasUnreadManual
+      !this.isActive &&
+      this.#failures + this.#pausedUntil === 0 &&
+      !this.hasUnreadPending &&
+      !this.hasUnreadManualAttempts
     );
   }
 
   /** Whether attempts are in flight or results are not committed. */
   get isBusy(): boolean {
-    return this.#inFlight.size + this.#uncommittedIds.size > 0;
+    return this.#inFlightAttempts.size + this.#uncommittedDeliveryIds.size > 0;
   }
 
-  /** Whether an attempt may start, but no running attempt, commit or prefetch will schedule this queue. */
+  /** Whether an attempt may start although no running attempt, commit or prefetch will schedule this queue. */
   needsScheduling(now: number): boolean {
-    return !this.isBusy && !this.isPrefetching && this.nextAttemptWaitMs(now) <= 0;
+    return !this.isBusy && !this.isPrefetching && this.computeNextWaitMs(now) <= 0;
   }
 
   /** Whether results have to be committed before more attempts start. */
   get isSaturated(): boolean {
-    return this.#inFlight.size + this.#uncommittedIds.size >= MAX_UNCOMMITTED;
+    return this.#inFlightAttempts.size + this.#uncommittedDeliveryIds.size >= MAX_UNCOMMITTED_DELIVERIES;
   }
 
-  /** Milliseconds until a pending delivery may start; 0 or less if it may start now. */
-  pendingWaitMs(now: number): number {
-    return Math.max(remainingMs(this.#dueAt, now, this.#maxRetryDelayMs), this.#remainingPauseMs(now));
+  /** Returns the milliseconds until a pending delivery may start; 0 or less if one may start now. */
+  computePendingWaitMs(now: number): number {
+    return Math.max(computeRemainingMs(this.#dueAt, now, this.#maxRetryDelayMs), this.#computePauseMs(now));
   }
 
   /**
-   * Milliseconds until the next attempt may start; 0 or less if it may start now. Manual attempts ignore the backoff,
-   * but not the pause (X1).
+   * Returns the milliseconds until the next attempt may start; 0 or less if it may start now. Manual attempts ignore
+   * the backoff, but not the pause (X1).
    */
-  nextAttemptWaitMs(now: number): number {
-    return this.#manualAttempts.length > 0 ? this.#remainingPauseMs(now) : this.pendingWaitMs(now);
+  computeNextWaitMs(now: number): number {
+    return this.#manualAttempts.length > 0 ? this.#computePauseMs(now) : this.computePendingWaitMs(now);
   }
 
   /** Whether one more pending delivery may start now. */
-  canDispatch(now: number): boolean {
-    if (this.#hasEnded || this.hasStaleSecrets || this.pendingWaitMs(now) > 0 || this.isSaturated) return false;
-    return this.#inFlight.size < (this.#failures > 0 ? 1 : this.#concurrency);
+  canStartPending(now: number): boolean {
+    if (this.#hasEnded || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
+    return this.#inFlightAttempts.size < (this.#failures > 0 ? 1 : this.#concurrency);
   }
 
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
   needsPrefetch(now: number): boolean {
     if (this.#hasEnded) return false;
     return (
-      this.hasStaleSecrets || this.hasUnreadManual || (this.isEmpty && this.hasUnreadPending && this.canDispatch(now))
+      this.hasStaleSecrets ||
+      this.hasUnreadManualAttempts ||
+      (this.isEmpty && this.hasUnreadPending && this.canStartPending(now))
     );
   }
 
@@ -218,48 +225,48 @@ export class HookQueue {
   }
 
   /** Feed position up to which all pending deliveries have been read. */
-  get readPosition(): number {
-    return this.#readPosition;
+  get feedReadPosition(): number {
+    return this.#feedReadPosition;
   }
 
   /** Adds deliveries that were read, except those that are already in memory. */
-  addPending(rows: readonly PendingDelivery[]): void {
+  addPendingDeliveries(rows: readonly PendingDelivery[]): void {
     for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waitingDeliveries.push(row);
   }
 
   /**
-   * Adds the deliveries that were read after `readPosition`.
+   * Adds the deliveries that were read after `feedReadPosition`.
    *
-   * @param isLastPage whether the read returned everything that was committed at that time
+   * @param isLastPage whether the read returned all pending deliveries that were committed at that time
    */
   addReadPage(rows: readonly PendingDelivery[], isLastPage: boolean): void {
-    this.addPending(rows);
-    this.#readPosition = rows.at(-1)?.position ?? this.#readPosition;
+    this.addPendingDeliveries(rows);
+    this.#feedReadPosition = rows.at(-1)?.position ?? this.#feedReadPosition;
     if (!isLastPage) {
       this.hasUnreadPending = true;
       return;
     }
-    // The pushed deliveries were committed before this read, and so was everything with a lower position.
-    this.#readPosition = Math.max(this.#readPosition, this.#maxPushedPosition);
-    this.#pushedIds.clear();
+    // The pushed deliveries were committed before this read, and so were all deliveries with a lower feed position.
+    this.#feedReadPosition = Math.max(this.#feedReadPosition, this.#maxPushedPosition);
+    this.#pushedDeliveryIds.clear();
   }
 
   /**
-   * Adds deliveries from a commit event without a read, if none has to be read before them and one more may start.
-   * Otherwise the next read loads them. `readPosition` is not advanced, because the commit event of an earlier commit
-   * may arrive later.
+   * Adds deliveries from a commit event without a read, if no earlier delivery has to be read first and one more may
+   * start. Otherwise the next read loads them. `feedReadPosition` is not advanced, because the commit event of an
+   * earlier commit may arrive later.
    */
-  push(rows: readonly PendingDelivery[], now: number): void {
-    const isFull = this.#pushedIds.size + rows.length > MAX_PUSHED;
-    if (this.hasUnreadPending || this.isPrefetching || isFull || !this.canDispatch(now)) {
+  pushDeliveries(rows: readonly PendingDelivery[], now: number): void {
+    const isPushLimitReached = this.#pushedDeliveryIds.size + rows.length > MAX_PUSHED_DELIVERIES;
+    if (this.hasUnreadPending || this.isPrefetching || isPushLimitReached || !this.canStartPending(now)) {
       this.hasUnreadPending = true;
       return;
     }
     for (const row of rows) {
       // A read may have returned this delivery before its commit event arrived.
-      if (Number(row.position) <= this.#readPosition) continue;
+      if (Number(row.position) <= this.#feedReadPosition) continue;
       this.#waitingDeliveries.push(row);
-      this.#pushedIds.add(row.deliveryId);
+      this.#pushedDeliveryIds.add(row.deliveryId);
       this.#maxPushedPosition = Math.max(this.#maxPushedPosition, Number(row.position));
     }
   }
@@ -271,29 +278,29 @@ export class HookQueue {
 
   /** Removes and returns the next pending delivery, if it may start now. */
   takeNextPending(now: number): PendingDelivery | undefined {
-    return this.canDispatch(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
+    return this.canStartPending(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
   }
 
   /**
-   * Removes and returns the next manual attempt, if it may start now. On a failing hook it starts only when nothing
-   * else is in flight (C22).
+   * Removes and returns the next manual attempt, if it may start now. On a failing hook, a manual attempt starts only
+   * when no other attempt is in flight (C22).
    */
   takeNextManual(now: number): PendingDelivery | undefined {
-    if (this.#hasEnded || this.hasStaleSecrets || this.#remainingPauseMs(now) > 0) return undefined;
-    return this.#inFlight.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
+    if (this.#hasEnded || this.hasStaleSecrets || this.#computePauseMs(now) > 0) return undefined;
+    return this.#inFlightAttempts.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
       ? this.#takeFirst(this.#manualAttempts)
       : undefined;
   }
 
   /** Called when the result of a delivery was committed. */
-  onCompleted(deliveryId: number): void {
-    this.#uncommittedIds.delete(deliveryId);
+  onResultCommitted(deliveryId: number): void {
+    this.#uncommittedDeliveryIds.delete(deliveryId);
   }
 
-  begin(row: PendingDelivery, now: number): InFlightAttempt {
+  beginAttempt(row: PendingDelivery, now: number): InFlightAttempt {
     const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, this.#dueAt ?? 0, this.#pausedUntil);
-    const flight = new InFlightAttempt(row, now, dueAt, this.#failureEpoch);
-    this.#inFlight.set(row.deliveryId, flight);
+    const flight = new InFlightAttempt(row, now, dueAt, this.#totalFailureCount);
+    this.#inFlightAttempts.set(row.deliveryId, flight);
     this.lastUsedAt = now;
     return flight;
   }
@@ -303,18 +310,18 @@ export class HookQueue {
    * failure (C18).
    */
   isPartOfFailure(flight: InFlightAttempt): boolean {
-    return flight.failureEpoch < this.#failureEpoch;
+    return flight.failureCountAtStart < this.#totalFailureCount;
   }
 
   /** Ends an attempt: applies the decision of the retry policy, and returns the completion to commit. */
-  finish({ flight, decision, outcome, reason, ms, now }: FinishedAttempt): Completion {
-    const { row } = flight;
-    this.#inFlight.delete(row.deliveryId);
+  finishAttempt({ flight, decision, outcome, reason, durationMs, outcomeAt }: FinishedAttempt): Completion {
+    const { pendingDelivery } = flight;
+    this.#inFlightAttempts.delete(pendingDelivery.deliveryId);
     const stateBefore = this.#getHookState();
-    const deliveryState = this.#applyDecision(flight, decision, outcome, now);
-    if (deliveryState !== 'pending') this.#uncommittedIds.add(row.deliveryId);
+    const deliveryState = this.#applyDecision(flight, decision, outcome, outcomeAt);
+    if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(pendingDelivery.deliveryId);
     const stateAfter = this.#getHookState();
-    const hasChanged =
+    const hasHookStateChanged =
       stateBefore.failures !== stateAfter.failures ||
       stateBefore.dueAt !== stateAfter.dueAt ||
       stateBefore.lastOutcome !== stateAfter.lastOutcome;
@@ -322,12 +329,18 @@ export class HookQueue {
       hookId: this.hookId,
       accountId: this.accountId,
       generation: this.generation,
-      row,
-      attempt: { at: flight.beganAt, outcome, ms: Math.round(ms), counted: isCounted(decision), reason },
-      delivery: deliveryState,
-      manualAttemptIds: this.#takeCompletedManualIds(row, decision, deliveryState),
-      ...(hasChanged ? { queue: stateAfter } : {}),
-      ...(decision.is === 'ended' ? { ended: decision.reason } : {}),
+      pendingDelivery,
+      attempt: {
+        beganAt: flight.beganAt,
+        outcome,
+        durationMs: Math.round(durationMs),
+        isCounted: isCountedFailure(decision),
+        reason,
+      },
+      deliveryState,
+      manualAttemptIds: this.#takeCompletedManualIds(pendingDelivery, decision, deliveryState),
+      ...(hasHookStateChanged ? { hookState: stateAfter } : {}),
+      ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
     };
   }
 
@@ -351,7 +364,7 @@ export class HookQueue {
   }
 
   #abortUnsent(): void {
-    for (const flight of this.#inFlight.values()) flight.abortUnsent();
+    for (const flight of this.#inFlightAttempts.values()) flight.abortUnsent();
   }
 
   setRetryTimer(cancelTimer: () => void): void {
@@ -359,7 +372,6 @@ export class HookQueue {
     this.#cancelTimer = cancelTimer;
   }
 
-  /** Cancels the retry timer. */
   cancelRetryTimer(): void {
     this.setRetryTimer(() => undefined);
   }
@@ -373,37 +385,42 @@ export class HookQueue {
     };
   }
 
-  #applyDecision(flight: InFlightAttempt, decision: Decision, outcome: string, now: number): Completion['delivery'] {
-    const { row } = flight;
+  #applyDecision(
+    flight: InFlightAttempt,
+    decision: Decision,
+    outcome: string,
+    now: number,
+  ): Completion['deliveryState'] {
+    const { pendingDelivery } = flight;
     if (decision.is !== 'retry_local_error') this.#localErrorCount = 0;
     switch (decision.is) {
       case 'delivered':
-        this.#recover(row);
-        removeDelivery(this.#waitingDeliveries, row.deliveryId);
+        this.#recover(pendingDelivery);
+        removeDelivery(this.#waitingDeliveries, pendingDelivery.deliveryId);
         this.#lastOutcome = outcome;
         return 'delivered';
       case 'delivered_during_backoff':
         return 'delivered';
       case 'wait':
-        this.#fail(row, decision.failures, now + decision.waitMs);
+        this.#startBackoff(pendingDelivery, decision.failures, now + decision.waitMs);
         this.#lastOutcome = outcome;
         return 'pending';
       case 'part_of_counted_failure':
-        this.#putBack(row);
+        this.#requeue(pendingDelivery);
         return 'pending';
       case 'retry_local_error':
         if (decision.waitMs > 0) this.#pause(flight, now, decision.waitMs);
-        this.#putBack(row);
+        this.#requeue(pendingDelivery);
         return 'pending';
       case 'manual_failed':
         this.#lastOutcome = outcome;
-        return stateAfterManualFailure(row);
+        return getManualFailureState(pendingDelivery);
       case 'ended':
         this.#failures = decision.failures;
         this.#dueAt = null;
         this.#lastOutcome = outcome;
         this.end();
-        return stateAfterManualFailure(row);
+        return getManualFailureState(pendingDelivery);
     }
   }
 
@@ -414,19 +431,20 @@ export class HookQueue {
   #takeCompletedManualIds(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
-    deliveryState: Completion['delivery'],
+    deliveryState: Completion['deliveryState'],
   ): number[] {
-    const ownIds = manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
-    if (deliveryState !== 'delivered' || manualAttemptId !== null) return ownIds;
-    const otherIds: number[] = [];
+    const ownManualAttemptIds =
+      manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
+    if (deliveryState !== 'delivered' || manualAttemptId !== null) return ownManualAttemptIds;
+    const otherManualAttemptIds: number[] = [];
     for (
       let row = removeDelivery(this.#manualAttempts, deliveryId);
       row !== undefined;
       row = removeDelivery(this.#manualAttempts, deliveryId)
     ) {
-      if (row.manualAttemptId !== null) otherIds.push(row.manualAttemptId);
+      if (row.manualAttemptId !== null) otherManualAttemptIds.push(row.manualAttemptId);
     }
-    return otherIds;
+    return otherManualAttemptIds;
   }
 
   #recover(row: PendingDelivery): void {
@@ -438,8 +456,8 @@ export class HookQueue {
   }
 
   /**
-   * Whether the attempt was already in flight at the last local error. Then its own local error is not counted again,
-   * because no attempt starts between a local error and the end of its pause.
+   * Whether the attempt was already in flight at the last local error. If so, a local error of this attempt is part of
+   * that error and is not counted again: no attempt starts between a local error and the end of its pause.
    */
   #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
     return this.#localErrorCount > 0 && beganAt <= this.#lastLocalErrorAt;
@@ -458,21 +476,21 @@ export class HookQueue {
    * Remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set back to
    * before the error ends the pause.
    */
-  #remainingPauseMs(now: number): number {
+  #computePauseMs(now: number): number {
     return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
   }
 
-  #fail(row: PendingDelivery, failures: number, dueAt: number): void {
+  #startBackoff(row: PendingDelivery, failures: number, dueAt: number): void {
     this.#failures = failures;
     this.#dueAt = dueAt;
     this.#retryDeliveryId = row.deliveryId;
-    this.#failureEpoch += 1;
+    this.#totalFailureCount += 1;
     this.#concurrency = 1;
-    this.#putBack(row);
+    this.#requeue(row);
   }
 
-  /** Puts a delivery back to the front, but behind the delivery that failed first, which is retried first (C18). */
-  #putBack(row: PendingDelivery): void {
+  /** Puts a delivery back at the front of the queue, but behind the delivery that is to be retried first (C18). */
+  #requeue(row: PendingDelivery): void {
     if (row.manualAttemptId !== null) this.#manualAttempts.unshift(row);
     else if (
       row.deliveryId === this.#retryDeliveryId ||
@@ -484,18 +502,18 @@ export class HookQueue {
 
   /** Removes and returns the first delivery that is not in flight. */
   #takeFirst(rows: PendingDelivery[]): PendingDelivery | undefined {
-    const index = rows.findIndex((row) => !this.#inFlight.has(row.deliveryId));
+    const index = rows.findIndex((row) => !this.#inFlightAttempts.has(row.deliveryId));
     return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
 
   #isInMemory(deliveryId: number): boolean {
-    const flight = this.#inFlight.get(deliveryId);
+    const flight = this.#inFlightAttempts.get(deliveryId);
     // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
-    const isPendingInFlight = flight !== undefined && flight.row.manualAttemptId === null;
+    const isPendingInFlight = flight !== undefined && flight.pendingDelivery.manualAttemptId === null;
     return (
       isPendingInFlight ||
-      this.#uncommittedIds.has(deliveryId) ||
-      this.#pushedIds.has(deliveryId) ||
+      this.#uncommittedDeliveryIds.has(deliveryId) ||
+      this.#pushedDeliveryIds.has(deliveryId) ||
       this.#waitingDeliveries.some((row) => row.deliveryId === deliveryId)
     );
   }
@@ -509,11 +527,11 @@ function hostAndPortOf(target: string): string {
 /**
  * Returns the state of a delivery after a failed manual attempt: a test is dropped, any other delivery stays pending.
  */
-function stateAfterManualFailure(row: PendingDelivery): Completion['delivery'] {
+function getManualFailureState(row: PendingDelivery): Completion['deliveryState'] {
   return row.position === null ? 'dropped' : 'pending';
 }
 
-function isCounted(decision: Decision): boolean {
+function isCountedFailure(decision: Decision): boolean {
   return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 }
 

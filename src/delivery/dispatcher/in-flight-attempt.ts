@@ -2,25 +2,25 @@ import type { PendingDelivery } from './queries.ts';
 
 /** One attempt in flight, from its start to its outcome. */
 export class InFlightAttempt {
-  readonly row: PendingDelivery;
+  readonly pendingDelivery: PendingDelivery;
   /** Start of the attempt, milliseconds since the epoch. */
   readonly beganAt: number;
-  /** When the attempt was due, milliseconds since the epoch. The lateness metric is `beganAt - dueAt`. */
+  /** Time when the attempt was due, milliseconds since the epoch. The lateness metric is `beganAt - dueAt`. */
   readonly dueAt: number;
   /**
-   * The failure epoch of the queue when the attempt started. If a failure was counted since, a failure of this attempt
-   * is part of it.
+   * Number of failures that the queue had counted when the attempt started. If a failure was counted since, a failure
+   * of this attempt is part of that failure.
    */
-  readonly failureEpoch: number;
+  readonly failureCountAtStart: number;
   readonly #abortController = new AbortController();
   #isDialled = false;
   #isAbortRequested = false;
 
-  constructor(row: PendingDelivery, beganAt: number, dueAt: number, failureEpoch: number) {
-    this.row = row;
+  constructor(row: PendingDelivery, beganAt: number, dueAt: number, failureCountAtStart: number) {
+    this.pendingDelivery = row;
     this.beganAt = beganAt;
     this.dueAt = dueAt;
-    this.failureEpoch = failureEpoch;
+    this.failureCountAtStart = failureCountAtStart;
   }
 
   get signal(): AbortSignal {

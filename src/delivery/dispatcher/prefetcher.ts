@@ -6,37 +6,37 @@ import { findManualAttempts, findNextPending, findPendingDelivery, findSecrets }
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of deliveries per query and hook queue. */
-const PREFETCH_SIZE = 32;
+const DELIVERIES_PER_PREFETCH = 32;
 
-/** Maximum number of hook queues that are read concurrently. */
+/** Maximum number of hook queues that are prefetched concurrently. */
 const PREFETCH_CONCURRENCY = 64;
 
 export type PrefetcherPorts = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly mayContinue: () => boolean;
+  readonly mayPrefetch: () => boolean;
   /** Returns false while the acknowledgement of a secret rotation is not committed (X8). */
   readonly mayReadSecrets: (queue: HookQueue) => boolean;
-  readonly onRead: (queue: HookQueue) => void;
+  readonly onPrefetched: (queue: HookQueue) => void;
 };
 
 /** Prefetches pending deliveries, manual attempts and signing secrets of hook queues; a failed read is retried. */
 export class Prefetcher {
   readonly #ports: PrefetcherPorts;
-  readonly #queues = new Set<HookQueue>();
+  readonly #queuesToPrefetch = new Set<HookQueue>();
   readonly #loop: WorkLoop;
 
   constructor(ports: PrefetcherPorts) {
     this.#ports = ports;
     this.#loop = new WorkLoop(ports, {
-      hasWork: () => this.#queues.size > 0 && ports.mayContinue(),
+      hasWork: () => this.#queuesToPrefetch.size > 0 && ports.mayPrefetch(),
       runOnce: () => this.#prefetchBatch(),
     });
   }
 
   add(queue: HookQueue): void {
-    this.#queues.add(queue);
+    this.#queuesToPrefetch.add(queue);
     this.#loop.wake();
   }
 
@@ -45,22 +45,22 @@ export class Prefetcher {
   }
 
   async #prefetchBatch(): Promise<void> {
-    const queues = firstMembersOf(this.#queues, PREFETCH_CONCURRENCY);
-    for (const queue of queues) this.#queues.delete(queue);
+    const queues = firstMembersOf(this.#queuesToPrefetch, PREFETCH_CONCURRENCY);
+    for (const queue of queues) this.#queuesToPrefetch.delete(queue);
     const results = await Promise.allSettled(queues.map((queue) => this.#prefetch(queue)));
     const failedResult = results.find((result) => result.status === 'rejected');
     if (failedResult !== undefined) throw failedResult.reason;
   }
 
   async #prefetch(queue: HookQueue): Promise<void> {
-    const { store, clock, mayReadSecrets, onRead } = this.#ports;
+    const { store, clock, mayReadSecrets, onPrefetched } = this.#ports;
     try {
       await fillQueue(store.read, queue, () => clock.now(), mayReadSecrets(queue));
     } catch (error) {
-      this.#queues.add(queue);
+      this.#queuesToPrefetch.add(queue);
       throw error;
     }
-    onRead(queue);
+    onPrefetched(queue);
   }
 }
 
@@ -68,15 +68,15 @@ async function fillQueue(read: Queries, queue: HookQueue, now: () => number, may
   if (queue.hasEnded) return;
   queue.isPrefetching = true;
   try {
-    if (queue.hasStaleSecrets && mayReadSecrets) await fillSecrets(read, queue);
-    if (queue.hasUnreadManual) await fillManualAttempts(read, queue);
-    if (queue.isEmpty && queue.canDispatch(now())) await fillPendingDeliveries(read, queue);
+    if (queue.hasStaleSecrets && mayReadSecrets) await reloadSecrets(read, queue);
+    if (queue.hasUnreadManualAttempts) await fillManualAttempts(read, queue);
+    if (queue.isEmpty && queue.canStartPending(now())) await fillPendingDeliveries(read, queue);
   } finally {
     queue.isPrefetching = false;
   }
 }
 
-async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
+async function reloadSecrets(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
   queue.hasStaleSecrets = false;
   queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
@@ -87,29 +87,34 @@ async function fillSecrets(read: Queries, queue: HookQueue): Promise<void> {
 
 async function fillManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
-  queue.hasUnreadManual = false;
-  const rows = await findManualAttempts(read, queue.hookId, queue.manualReadPosition, PREFETCH_SIZE).catch(
-    (error: unknown) => {
-      queue.hasUnreadManual = true;
-      throw error;
-    },
-  );
-  queue.manualReadPosition = rows.at(-1)?.manualAttemptId ?? queue.manualReadPosition;
-  if (rows.length === PREFETCH_SIZE) queue.hasUnreadManual = true;
+  queue.hasUnreadManualAttempts = false;
+  const rows = await findManualAttempts(
+    read,
+    queue.hookId,
+    queue.lastReadManualAttemptId,
+    DELIVERIES_PER_PREFETCH,
+  ).catch((error: unknown) => {
+    queue.hasUnreadManualAttempts = true;
+    throw error;
+  });
+  queue.lastReadManualAttemptId = rows.at(-1)?.manualAttemptId ?? queue.lastReadManualAttemptId;
+  if (rows.length === DELIVERIES_PER_PREFETCH) queue.hasUnreadManualAttempts = true;
   queue.addManualAttempts(rows);
 }
 
 async function fillPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {
-  if (queue.unreadRetryId !== null) {
-    const retryDelivery = await findPendingDelivery(read, queue.hookId, queue.unreadRetryId);
-    queue.unreadRetryId = null;
-    if (retryDelivery !== undefined) queue.addPending([retryDelivery]);
+  if (queue.unreadRetryDeliveryId !== null) {
+    const retryDelivery = await findPendingDelivery(read, queue.hookId, queue.unreadRetryDeliveryId);
+    queue.unreadRetryDeliveryId = null;
+    if (retryDelivery !== undefined) queue.addPendingDeliveries([retryDelivery]);
   }
   if (!queue.hasUnreadPending) return;
   queue.hasUnreadPending = false;
-  const rows = await findNextPending(read, queue.hookId, queue.readPosition, PREFETCH_SIZE).catch((error: unknown) => {
-    queue.hasUnreadPending = true;
-    throw error;
-  });
-  queue.addReadPage(rows, rows.length < PREFETCH_SIZE);
+  const rows = await findNextPending(read, queue.hookId, queue.feedReadPosition, DELIVERIES_PER_PREFETCH).catch(
+    (error: unknown) => {
+      queue.hasUnreadPending = true;
+      throw error;
+    },
+  );
+  queue.addReadPage(rows, rows.length < DELIVERIES_PER_PREFETCH);
 }

@@ -5,7 +5,7 @@ import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
 import { parseSecrets, type SigningSecret } from '../transport/signature.ts';
 
-/** A live hook with the stored part of its delivery state. */
+/** A live hook with the part of its delivery state that the database stores. */
 export type HookQueueRow = {
   readonly hookId: number;
   readonly accountId: number;
@@ -13,9 +13,9 @@ export type HookQueueRow = {
   /** Fencing token: raised when the hook ends, is restored, or is leased to another node. */
   readonly generation: number;
   readonly failures: number;
-  /** While the hook is failing: when the retry is due, milliseconds since the epoch. */
+  /** Time when the retry is due, milliseconds since the epoch; null if the hook is not failing. */
   readonly dueAt: number | null;
-  /** While the hook is failing: the delivery that failed first and is retried first (C18). */
+  /** Id of the delivery that failed first and is retried first (C18); null if the hook is not failing. */
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
   /** Signing secrets, newest first; empty if the webhooks of this hook are not signed (X8). */
@@ -25,13 +25,13 @@ export type HookQueueRow = {
 /** One pending delivery, as the dispatcher sends it. */
 export type PendingDelivery = {
   readonly deliveryId: number;
-  /** Position of its occurrence in the feed of the account; null for a test. */
+  /** Feed position of the occurrence; null for a test. */
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
-  /** When the delivery was enqueued, milliseconds since the epoch. */
+  /** Time when the delivery was enqueued, milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Set for a manual attempt (X1, X3): immediate, and its failure is not counted. Null: a regular attempt. */
+  /** Null for a regular attempt. A manual attempt (X1, X3) starts immediately, and its failure is not counted. */
   readonly manualAttemptId: number | null;
 };
 
@@ -47,9 +47,9 @@ const queueColumns = [
   'secrets',
 ] as const;
 
-type HookQueueColumns = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
+type HookQueueDbRow = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
 
-function toHookQueueRow(row: HookQueueColumns): HookQueueRow {
+function toHookQueueRow(row: HookQueueDbRow): HookQueueRow {
   return {
     hookId: row.hook_id,
     accountId: row.account_id,
@@ -92,14 +92,14 @@ export async function claimLeases(
   queries: Queries,
   nodeId: number,
   hookIds: readonly number[],
-  isClaimable: Expression<SqlBool>,
+  claimableCondition: Expression<SqlBool>,
 ): Promise<HookQueueRow[]> {
   const rows = await queries
     .updateTable('hooks')
     .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unacknowledged: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
-    .where(isClaimable)
+    .where(claimableCondition)
     .returning(queueColumns)
     .execute();
   return rows.map(toHookQueueRow);
@@ -112,13 +112,13 @@ export async function findSecrets(read: Queries, hookId: number): Promise<readon
 }
 
 /**
- * One page of the poll. `pending`: ids of hooks with pending deliveries. `asked`: ids of hooks with manual attempts, on
- * the first page only. `next`: the hook id after which the next page begins; undefined on the last page.
+ * One page of the poll: ids of hooks with pending deliveries and, on the first page only, ids of hooks with manual
+ * attempts. The next page begins after the hook id `nextAfterHookId`, which is undefined on the last page.
  */
 export type PendingWork = {
-  readonly pending: readonly number[];
-  readonly asked: readonly number[];
-  readonly next: number | undefined;
+  readonly pendingHookIds: readonly number[];
+  readonly manualAttemptHookIds: readonly number[];
+  readonly nextAfterHookId: number | undefined;
 };
 
 /** Hooks per page of the poll. */
@@ -132,7 +132,7 @@ const HOOKS_PER_POLL_PAGE = 1_000;
 export async function findHooksWithWork(
   read: Queries,
   afterHookId: number,
-  isClaimable?: Expression<SqlBool>,
+  claimableCondition?: Expression<SqlBool>,
 ): Promise<PendingWork> {
   const { rows } = await sql<{ hook_id: number; is_free: number }>`
     with recursive queues (hook_id) as (
@@ -141,27 +141,31 @@ export async function findHooksWithWork(
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > queues.hook_id) from queues
       where queues.hook_id is not null
     ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${HOOKS_PER_POLL_PAGE})
-    select page.hook_id, case when hooks.date_ended is null and ${isClaimable ?? sql`1 = 1`} then 1 else 0 end as is_free
+    select page.hook_id, case when hooks.date_ended is null and ${claimableCondition ?? sql`1 = 1`} then 1 else 0 end as is_free
     from page join hooks on hooks.hook_id = page.hook_id order by page.hook_id`.execute(read);
   const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const next = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
-  // Manual attempts are few, so the first page returns all of them.
-  return { pending, asked: afterHookId > 0 ? [] : await findHooksWithManualAttempts(read, isClaimable), next };
+  // Few hooks have manual attempts, so the first page returns all of these hooks.
+  return {
+    pendingHookIds: pending,
+    manualAttemptHookIds: afterHookId > 0 ? [] : await findHooksWithManualAttempts(read, claimableCondition),
+    nextAfterHookId: next,
+  };
 }
 
-async function findHooksWithManualAttempts(read: Queries, isClaimable?: Expression<SqlBool>): Promise<number[]> {
+async function findHooksWithManualAttempts(read: Queries, claimableCondition?: Expression<SqlBool>): Promise<number[]> {
   const rows = await read
     .selectFrom('manual_attempts')
     .innerJoin('hooks', 'hooks.hook_id', 'manual_attempts.hook_id')
     .select('hooks.hook_id')
     .distinct()
     .where('hooks.date_ended', 'is', null)
-    .$if(isClaimable !== undefined, (query) => query.where(isClaimable ?? sql<SqlBool>`1 = 1`))
+    .$if(claimableCondition !== undefined, (query) => query.where(claimableCondition ?? sql<SqlBool>`1 = 1`))
     .execute();
   return rows.map((row) => row.hook_id);
 }
 
-const pendingColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
+const pendingDeliveryColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
 
 type PendingDeliveryRow = {
   delivery_id: number;
@@ -189,23 +193,23 @@ export function toPendingDeliveries(rows: readonly PendingDeliveryRow[]): Pendin
     .sort((one, other) => Number(one.position) - Number(other.position));
 }
 
-type PageAfter = { readonly hookId: number; readonly after: number; readonly limit: number };
+type PageRequest = { readonly hookId: number; readonly afterKey: number; readonly limit: number };
 
 const selectPendingAfter = prepareQuery(
-  (queries, { hookId, after, limit }: PageAfter) =>
+  (queries, { hookId, afterKey, limit }: PageRequest) =>
     queries
       .selectFrom('pending_deliveries')
-      .select(pendingColumns)
+      .select(pendingDeliveryColumns)
       .where('hook_id', '=', hookId)
-      .where('position', '>', after)
+      .where('position', '>', afterKey)
       .orderBy('position')
       .limit(limit),
   'batched',
 );
 
 /**
- * Reads the next pending deliveries of a hook after a feed position, oldest first. Tests have no position and are not
- * included.
+ * Reads the next pending deliveries of a hook after a feed position, oldest first. Tests have no feed position and are
+ * not included.
  */
 export async function findNextPending(
   read: Queries,
@@ -213,7 +217,7 @@ export async function findNextPending(
   afterPosition: number,
   limit: number,
 ): Promise<PendingDelivery[]> {
-  return toPendingDeliveries(await selectPendingAfter(read, { hookId, after: afterPosition, limit }));
+  return toPendingDeliveries(await selectPendingAfter(read, { hookId, afterKey: afterPosition, limit }));
 }
 
 /** Reads one delivery of a hook; undefined if it is no longer pending. */
@@ -224,7 +228,7 @@ export async function findPendingDelivery(
 ): Promise<PendingDelivery | undefined> {
   const row = await read
     .selectFrom('pending_deliveries')
-    .select(pendingColumns)
+    .select(pendingDeliveryColumns)
     .where('hook_id', '=', hookId)
     .where('delivery_id', '=', deliveryId)
     .executeTakeFirst();
@@ -232,12 +236,12 @@ export async function findPendingDelivery(
 }
 
 const selectOneManualAttempt = prepareQuery(
-  (queries, { hookId, after }: Pick<PageAfter, 'hookId' | 'after'>) =>
+  (queries, { hookId, afterKey }: Pick<PageRequest, 'hookId' | 'afterKey'>) =>
     queries
       .selectFrom('manual_attempts')
       .select('manual_attempt_id')
       .where('hook_id', '=', hookId)
-      .where('manual_attempt_id', '>', after)
+      .where('manual_attempt_id', '>', afterKey)
       .limit(1),
   'batched',
 );
@@ -252,7 +256,7 @@ export async function findManualAttempts(
   limit: number,
 ): Promise<PendingDelivery[]> {
   // Most hooks have no manual attempts, and the join below scans every partition of finalized_deliveries.
-  if ((await selectOneManualAttempt(read, { hookId, after: afterId })).length === 0) return [];
+  if ((await selectOneManualAttempt(read, { hookId, afterKey: afterId })).length === 0) return [];
   const rows = await read
     .selectFrom('manual_attempts')
     .where('manual_attempts.hook_id', '=', hookId)

@@ -3,13 +3,13 @@ import { test } from 'node:test';
 import type { AttemptOutcome, FailureCode, LocalErrorCode } from './attempt-outcome.ts';
 import {
   type AttemptContext,
+  computeMaxRetryDelayMs,
+  computeRemainingMs,
   type Decision,
   decide,
   excuseIfPaused,
   explainDecision,
   formatOutcome,
-  maxRetryDelayMs,
-  remainingMs,
 } from './retry-policy.ts';
 
 const MINUTE_MS = 60_000;
@@ -41,11 +41,11 @@ const localErrorCodes = Object.keys({
 const answered = (status: number, retryAfterMs?: number): AttemptOutcome => ({
   kind: 'answered',
   status,
-  ms: 5,
+  durationMs: 5,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 });
-const failed = (cause: FailureCode): AttemptOutcome => ({ kind: 'failed', cause, ms: 5 });
-const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, ms: 5 });
+const failed = (cause: FailureCode): AttemptOutcome => ({ kind: 'failed', cause, durationMs: 5 });
+const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, durationMs: 5 });
 
 /** Every status other than 200 and 401, and every failure without a status. */
 const otherOutcomes: readonly AttemptOutcome[] = [
@@ -203,7 +203,7 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
     [MINUTE_MS, 2 * HOUR_MS],
     [3, 7 * DAY_MS + 1],
   ] as const) {
-    const longestMs = maxRetryDelayMs(waitsMs);
+    const longestMs = computeMaxRetryDelayMs(waitsMs);
     assert.ok(longestMs >= DAY_MS);
     for (const failures of [0, 1]) {
       for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
@@ -215,9 +215,9 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
         assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
       }
     }
-    assert.equal(remainingMs(5_000 + longestMs, 5_000, longestMs), longestMs);
-    assert.equal(remainingMs(5_001 + longestMs, 5_000, longestMs), 0);
-    assert.equal(remainingMs(4_000, 5_000, longestMs), -1_000);
+    assert.equal(computeRemainingMs(5_000 + longestMs, 5_000, longestMs), longestMs);
+    assert.equal(computeRemainingMs(5_001 + longestMs, 5_000, longestMs), 0);
+    assert.equal(computeRemainingMs(4_000, 5_000, longestMs), -1_000);
   }
 });
 

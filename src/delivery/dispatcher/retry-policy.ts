@@ -6,16 +6,16 @@ export const MAX_FAILURES = 3;
 /** Upper bound of a delay that `Retry-After` requests (C18). */
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
-/** Delay after the first local error. It doubles with each further one (exponential backoff). */
+/** Delay after the first local error. The delay doubles with each further local error (exponential backoff). */
 const MIN_LOCAL_ERROR_WAIT_MS = 1_000;
 /** Maximum delay after local errors. */
 const MAX_LOCAL_ERROR_WAIT_MS = 60_000;
 
 /**
- * A pause of this process of at least this part of the deadline, and at least MIN_PAUSE_MS, turns a failure into a
- * local error (C19). A shorter pause leaves a healthy target enough time.
+ * A pause of this process of at least this fraction of the deadline, and at least MIN_PAUSE_MS, turns a failure into a
+ * local error (C19). A shorter pause leaves a healthy target enough time to respond.
  */
-const MIN_PAUSE_SHARE = 1 / 5;
+const MIN_PAUSE_FRACTION = 1 / 5;
 /**
  * Minimum pause that excuses a failure. A busy event loop is late by some hundred milliseconds, which must not excuse a
  * target that hangs.
@@ -31,11 +31,11 @@ export type AttemptContext = {
   readonly outcome: AttemptOutcome;
   /** Number of consecutive failures before this attempt. */
   readonly failures: number;
-  /** Whether a failure was counted while this attempt was in flight. Then both are one failure (C18). */
+  /** Whether a failure was counted while this attempt was in flight. If so, both failures count as one (C18). */
   readonly isPartOfFailure: boolean;
   /** Whether this is a manual attempt (X1, X3), whose failure is not counted. */
   readonly isManual: boolean;
-  /** Number of consecutive local errors of this hook queue. */
+  /** Number of consecutive local errors of this hook queue before this attempt. */
   readonly localErrors: number;
   /** The retry delays after the first and the second failure, milliseconds. */
   readonly retryDelaysMs: readonly [number, number];
@@ -49,7 +49,8 @@ export type AttemptContext = {
  * - `delivered`: failures are reset to 0, and pending deliveries are due immediately.
  * - `delivered_during_backoff`: delivered, but another attempt failed meanwhile; the backoff of the hook continues.
  * - `wait`: a counted failure; the same delivery is retried after `waitMs`.
- * - `part_of_counted_failure`: in flight when a failure was counted; not counted again, retried after the backoff.
+ * - `part_of_counted_failure`: failed, but was in flight when a failure was counted; not counted again, retried after
+ *   the backoff.
  * - `ended`: the hook ends; nothing is sent to it any more.
  * - `retry_local_error`: a local error; not counted, retried after `waitMs`.
  * - `manual_failed`: a manual attempt failed; recorded, not counted, not retried.
@@ -88,13 +89,13 @@ export function decide(context: AttemptContext): Decision {
  */
 export function excuseIfPaused(result: AttemptResult, pausedMs: number, deadlineMs: number): AttemptResult {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
-  if (pausedMs < Math.max(MIN_PAUSE_MS, deadlineMs * MIN_PAUSE_SHARE)) return result;
+  if (pausedMs < Math.max(MIN_PAUSE_MS, deadlineMs * MIN_PAUSE_FRACTION)) return result;
   const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
   return { kind: 'local_error', code: 'process_paused', note };
 }
 
 /** Returns the longest retry delay that a failure can cause, with jitter (C18). */
-export function maxRetryDelayMs(retryDelaysMs: readonly number[]): number {
+export function computeMaxRetryDelayMs(retryDelaysMs: readonly number[]): number {
   return Math.max(MAX_RETRY_AFTER_MS, ...retryDelaysMs.map((waitMs) => Math.round(waitMs * 1.1)));
 }
 
@@ -102,7 +103,7 @@ export function maxRetryDelayMs(retryDelaysMs: readonly number[]): number {
  * Returns the milliseconds until a stored retry is due; 0 or less if it is due now. A `dueAt` further ahead than any
  * retry delay was stored while the clock was ahead, and counts as due.
  */
-export function remainingMs(dueAt: number | null, now: number, longestMs: number): number {
+export function computeRemainingMs(dueAt: number | null, now: number, longestMs: number): number {
   const waitMs = (dueAt ?? 0) - now;
   return waitMs > longestMs ? 0 : waitMs;
 }
@@ -141,10 +142,10 @@ const localErrorCodes: Readonly<Record<LocalErrorCode, true>> = {
   broken: true,
 };
 
-/** The outcome words of local errors (C19). They count neither as delivered nor as failed. */
+/** The outcomes of local errors (C19), as `formatOutcome` returns them. They are neither a success nor a failure. */
 export const localErrorOutcomes: readonly string[] = Object.keys(localErrorCodes);
 
-/** The outcome word of a success (C17). */
+/** The outcome of a success (C17), as `formatOutcome` returns it. */
 export const DELIVERED_OUTCOME = '200';
 
 /** Explains why an attempt was counted or not, in a sentence for the attempt log (X3). */

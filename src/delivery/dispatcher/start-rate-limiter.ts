@@ -9,7 +9,7 @@ export type StartRatePorts = {
   readonly onPermitsRenewed: () => void;
 };
 
-/** Rate limiter for starts of attempts (fixed window): a burst is spread over time, a single start is immediate. */
+/** Rate limiter for the starts of attempts (fixed window): spreads bursts over time, but delays no single start. */
 export class StartRateLimiter {
   readonly #ports: StartRatePorts;
   #permitsLeft: number;
@@ -21,12 +21,12 @@ export class StartRateLimiter {
   }
 
   /** Whether a permit is left in this interval. */
-  get isLeft(): boolean {
+  get hasPermitLeft(): boolean {
     return this.#permitsLeft > 0;
   }
 
   /** Takes a permit. The first permit of an interval starts the timer that renews all permits. */
-  take(): void {
+  takePermit(): void {
     this.#permitsLeft -= 1;
     if (this.#isTimerRunning) return;
     this.#isTimerRunning = true;
@@ -38,7 +38,7 @@ export class StartRateLimiter {
   }
 
   /** Returns a permit that was taken but not used. */
-  giveBack(): void {
+  returnPermit(): void {
     this.#permitsLeft = Math.min(this.#permitsLeft + 1, this.#ports.maxStarts);
   }
 }

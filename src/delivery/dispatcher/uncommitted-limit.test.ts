@@ -31,12 +31,12 @@ for (const { test, database } of stores) {
     };
     const engine = new Dispatcher({
       store: { ...store, write },
-      claims: createSingleNodeLeases(store),
+      leaseManager: createSingleNodeLeases(store),
       clock,
       random: fixedJitterRandom(),
       attempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
-        return { kind: 'answered', status: state.status, ms: 1 };
+        return { kind: 'answered', status: state.status, durationMs: 1 };
       },
       hookAlerts: skipHookAlerts,
       log: pino({ level: 'silent' }),
@@ -44,7 +44,7 @@ for (const { test, database } of stores) {
       retryDelaysMs: [60_000, 7_200_000],
       maxAttemptsPerHost: 1_000,
       attemptTimeoutMs: 15_000,
-      onAttempt: () => undefined,
+      onAttemptFinished: () => undefined,
     });
     // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 
 /** Delay before a failed run is retried. */
-const RETRY_DELAY_MS = 500;
+const RUN_RETRY_DELAY_MS = 500;
 
 /** The work of a loop: `runOnce` is called, one run at a time, while `hasWork` returns true. */
 export type WorkSource = {
@@ -13,29 +13,29 @@ export type WorkSource = {
 /** Runs one part of the dispatcher's work (claim, prefetch, dispatch) serially; a failed run is logged and retried. */
 export class WorkLoop {
   readonly #ports: { readonly clock: Clock; readonly log: Log };
-  readonly #work: WorkSource;
+  readonly #workSource: WorkSource;
   #isRunning = false;
 
   constructor(ports: { readonly clock: Clock; readonly log: Log }, work: WorkSource) {
     this.#ports = ports;
-    this.#work = work;
+    this.#workSource = work;
   }
 
   /** Starts the loop if it is not running and there is work. */
   wake(): void {
-    if (this.#isRunning || !this.#work.hasWork()) return;
+    if (this.#isRunning || !this.#workSource.hasWork()) return;
     this.#isRunning = true;
-    void this.#run();
+    void this.#runUntilIdle();
   }
 
-  async #run(): Promise<void> {
-    // Wait one microtask, so that all work that a commit event adds is processed in one run.
+  async #runUntilIdle(): Promise<void> {
+    // Wait one microtask, so that one run includes all work that a commit event adds.
     await Promise.resolve();
     try {
-      while (this.#work.hasWork()) await this.#work.runOnce();
+      while (this.#workSource.hasWork()) await this.#workSource.runOnce();
     } catch (error) {
       this.#ports.log.error({ event: 'dispatcher.load_failed', err: error });
-      this.#ports.clock.after(RETRY_DELAY_MS, () => this.wake());
+      this.#ports.clock.after(RUN_RETRY_DELAY_MS, () => this.wake());
     }
     this.#isRunning = false;
   }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queries } from '../../store/store.ts';
 import {
-  kinds,
+  kindDefinitions,
   type OccurrenceKind,
   type RecordResourceType,
   recordResourceTypes,
@@ -10,8 +10,10 @@ import {
 } from '../outbox/event-kinds.ts';
 
 const kindsOf = (resourceType: RecordResourceType) =>
-  (Object.keys(kinds) as OccurrenceKind[]).filter((kind) => kinds[kind].resourceType === resourceType);
-const isDeletion = (kind: OccurrenceKind) => kind.startsWith('deleted_');
+  (Object.keys(kindDefinitions) as OccurrenceKind[]).filter(
+    (kind) => kindDefinitions[kind].resourceType === resourceType,
+  );
+const isDeletionKind = (kind: OccurrenceKind) => kind.startsWith('deleted_');
 
 /**
  * Counts the occurrences whose record is missing although no occurrence of its deletion exists. A change and its
@@ -19,15 +21,15 @@ const isDeletion = (kind: OccurrenceKind) => kind.startsWith('deleted_');
  */
 export async function countMissingRecords(queries: Queries): Promise<number> {
   let missingCount = 0;
-  const occurredKinds = await sql<{ kind: OccurrenceKind }>`select distinct kind from occurrences`.execute(queries);
-  const seenKinds = new Set(occurredKinds.rows.map(({ kind }) => kind));
+  const kindsResult = await sql<{ kind: OccurrenceKind }>`select distinct kind from occurrences`.execute(queries);
+  const seenKinds = new Set(kindsResult.rows.map(({ kind }) => kind));
   // Only resource types that occur are checked: a database of an older version lacks the tables of newer types.
   const seenResourceTypes = recordResourceTypes.filter((resourceType) =>
     kindsOf(resourceType).some((kind) => seenKinds.has(kind)),
   );
   for (const resourceType of seenResourceTypes) {
-    const nonDeletionKinds = kindsOf(resourceType).filter((kind) => !isDeletion(kind));
-    const deletionKinds = kindsOf(resourceType).filter(isDeletion);
+    const nonDeletionKinds = kindsOf(resourceType).filter((kind) => !isDeletionKind(kind));
+    const deletionKinds = kindsOf(resourceType).filter(isDeletionKind);
     const { rows } = await sql<{ count: number }>`
       select count(*) as count from occurrences where kind in (${sql.join(nonDeletionKinds)})
         and not exists (select 1 from ${sql.table(tableNameOf(resourceType))} as records

@@ -7,16 +7,16 @@ import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../
 const FLUSH_INTERVAL_MS = 1_000;
 
 /** Maximum number of buffered receipts. Further receipts are counted and dropped. */
-const MAX_BUFFERED = 10_000;
+const MAX_BUFFERED_RECEIPTS = 10_000;
 
-/** Rows per transaction: small, so that other writes do not wait long. */
-const WRITE_BATCH_SIZE = 500;
+/** Number of receipts per transaction. It is small, so that other writes do not wait long. */
+const RECEIPTS_PER_WRITE = 500;
 
 type ReadingUser = { readonly accountId: number; readonly userId: number };
 
 type ReadReceipt = ReadingUser & { readonly resourceType: ResourceType; readonly recordId: number; fetchedAt: number };
 
-/** Resource types that a webhook can name, by the path of their records. Other resource types have no receipts. */
+/** The resource types that a webhook can name, by route path. Records of other resource types get no receipts. */
 const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
   [...new Set(hookKinds.map(resourceTypeOf))].map((resourceType) => [
     `${resourceTypes[resourceType].collection}/{${resourceType}_id}`,
@@ -48,11 +48,18 @@ export class ReadReceipts {
     const resourceType = resourceTypeByPath.get(path);
     const recordId = ids[`${resourceType}_id`];
     if (resourceType === undefined || recordId === undefined) return;
-    const key = `${userId} ${resourceType} ${recordId}`;
-    const bufferedReceipt = this.#bufferedReceipts.get(key);
+    const receiptKey = `${userId} ${resourceType} ${recordId}`;
+    const bufferedReceipt = this.#bufferedReceipts.get(receiptKey);
     if (bufferedReceipt !== undefined) bufferedReceipt.fetchedAt = this.#clock.now();
-    else if (this.#bufferedReceipts.size >= MAX_BUFFERED) this.#droppedCount += 1;
-    else this.#bufferedReceipts.set(key, { accountId, userId, resourceType, recordId, fetchedAt: this.#clock.now() });
+    else if (this.#bufferedReceipts.size >= MAX_BUFFERED_RECEIPTS) this.#droppedCount += 1;
+    else
+      this.#bufferedReceipts.set(receiptKey, {
+        accountId,
+        userId,
+        resourceType,
+        recordId,
+        fetchedAt: this.#clock.now(),
+      });
     this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
   }
 
@@ -66,8 +73,8 @@ export class ReadReceipts {
     this.#droppedCount = 0;
     if (droppedCount > 0) this.#log.warn({ event: 'read_receipts.missed', count: droppedCount });
     try {
-      for (let begin = 0; begin < receipts.length; begin += WRITE_BATCH_SIZE) {
-        const batch = receipts.slice(begin, begin + WRITE_BATCH_SIZE);
+      for (let begin = 0; begin < receipts.length; begin += RECEIPTS_PER_WRITE) {
+        const batch = receipts.slice(begin, begin + RECEIPTS_PER_WRITE);
         await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
       }
     } catch (error) {
@@ -86,7 +93,7 @@ function compareByKey(one: ReadReceipt, other: ReadReceipt): number {
   );
 }
 
-/** Inserts or updates receipts. The latest fetch is kept, in whatever order the nodes write. */
+/** Inserts or updates receipts. The time of the latest fetch is kept, in whatever order the nodes write. */
 async function upsertReceipts(queries: Queries, receipts: readonly ReadReceipt[]): Promise<void> {
   await queries
     .insertInto('read_receipts')

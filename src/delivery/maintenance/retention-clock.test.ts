@@ -67,7 +67,7 @@ for (const { test, database } of stores) {
     const clock = { ...testClock(), now: () => NOW, monotonic: () => elapsedMs };
     const node = new RetentionClock({ store, clock });
     elapsedMs += 10_000.7;
-    assert.equal(await node.now(), 10_001);
+    assert.equal(await node.observeTrustedTime(), 10_001);
   });
 
   test('C23 several services on one database count the same time once, and the state survives their restarts', async (t) => {
@@ -80,17 +80,17 @@ for (const { test, database } of stores) {
       let at = 0;
       for (let count = 0; count < times; count += 1) {
         await clock.advance(HOUR_MS);
-        for (const node of nodes) at = await node.now();
+        for (const node of nodes) at = await node.observeTrustedTime();
       }
       return at;
     };
-    assert.equal(await one.now(), 0);
-    assert.equal(await other.now(), 0);
+    assert.equal(await one.observeTrustedTime(), 0);
+    assert.equal(await other.observeTrustedTime(), 0);
     assert.equal(await look([one, other], 24), NOW + DAY_MS);
     clock.jump(400 * DAY_MS);
     assert.equal(await look([one, other], 23), NOW + DAY_MS + 23 * HOUR_MS);
     const restarted = new RetentionClock({ store, clock });
-    assert.equal(await restarted.now(), NOW + DAY_MS + 23 * HOUR_MS);
+    assert.equal(await restarted.observeTrustedTime(), NOW + DAY_MS + 23 * HOUR_MS);
     clock.jump(-400 * DAY_MS);
     assert.equal(await look([one, restarted], 25), NOW + 3 * DAY_MS);
   });

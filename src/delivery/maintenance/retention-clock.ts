@@ -3,10 +3,9 @@ import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 
 /**
- * A clock jump is trusted after services have run for this time since the jump, unless the clock is set back in
- * between.
+ * A clock jump is trusted when services have run for this long after it, unless the clock is set back in the meantime.
  */
-const CONFIRMED_AFTER_MS = 24 * 3_600_000;
+const JUMP_CONFIRMATION_MS = 24 * 3_600_000;
 
 /** Id of the only row of the table `retention_clock`, which all nodes share. */
 const CLOCK_ROW_ID = 1;
@@ -15,20 +14,20 @@ const CLOCK_ROW_ID = 1;
 export type ClockState = {
   /** The trusted time, from which retention is computed. It is never ahead of the clock. */
   readonly trustedAt: number;
-  /** The clock at the last observation. */
+  /** Time of the clock at the last observation. */
   readonly observedAt: number;
   /**
-   * Difference between the clock and the trusted time that is not trusted yet: a jump, or a time in which no service
-   * ran. 0: none.
+   * How far the clock was ahead of the trusted time when the jump was first seen; 0 if there was no jump. A time in
+   * which no service ran also counts as a jump.
    */
   readonly untrustedMs: number;
-  /** The clock when the jump was first seen. */
+  /** Time of the clock when the jump was first seen. */
   readonly jumpSeenAt: number;
   /** Time for which services have run since the jump was first seen. */
   readonly runningSinceJumpMs: number;
 };
 
-/** State of a new database: nothing is trusted yet. */
+/** State of a new database: no time is trusted yet. */
 export const INITIAL_CLOCK_STATE: ClockState = {
   trustedAt: 0,
   observedAt: 0,
@@ -49,7 +48,7 @@ export function observeClock(previousState: ClockState, now: number, elapsedMs: 
   const runningSinceJumpMs = previousState.runningSinceJumpMs + runningMs;
   const wasClockSetBack = now < previousState.jumpSeenAt;
   if (previousState.untrustedMs === 0 || wasClockSetBack) return createClockState(trustedAt, now);
-  if (runningSinceJumpMs >= CONFIRMED_AFTER_MS)
+  if (runningSinceJumpMs >= JUMP_CONFIRMATION_MS)
     return createClockState(Math.min(trustedAt + previousState.untrustedMs, now), now);
   return { ...previousState, trustedAt, observedAt: now, runningSinceJumpMs };
 }
@@ -59,9 +58,9 @@ function createClockState(trustedAt: number, now: number): ClockState {
 }
 
 /**
- * The trusted time for retention. It prevents that rows are dropped too early because the clock is set far ahead or is
- * wrong at a start. Trusted time advances with the monotonic running time of services; a jump of the clock is accepted
- * after services have run for a day since.
+ * Provides the trusted time for retention, so that no row is dropped too early because the clock was set far ahead or
+ * was wrong at a start. The trusted time advances with the monotonic running time of services. A jump of the clock is
+ * accepted when services have run for a day after the jump.
  */
 export class RetentionClock {
   readonly #store: Store;
@@ -75,13 +74,13 @@ export class RetentionClock {
   }
 
   /** Observes the clock and stores the new state; resolves with the trusted time, milliseconds since the epoch. */
-  async now(): Promise<number> {
+  async observeTrustedTime(): Promise<number> {
     const [monotonicNow, now] = [this.#clock.monotonic(), this.#clock.now()];
     // The columns store whole milliseconds, and the monotonic clock has fractions.
     const elapsedMs = Math.round(monotonicNow - this.#observedAtMonotonic);
     const { trustedAt } = await this.#store.write(async ({ queries }) => {
-      const newState = observeClock(await readState(queries), now, elapsedMs);
-      await writeState(queries, newState);
+      const newState = observeClock(await readClockState(queries), now, elapsedMs);
+      await writeClockState(queries, newState);
       return newState;
     });
     this.#observedAtMonotonic = monotonicNow;
@@ -89,7 +88,7 @@ export class RetentionClock {
   }
 }
 
-async function readState(queries: Queries): Promise<ClockState> {
+async function readClockState(queries: Queries): Promise<ClockState> {
   const query = queries.selectFrom('retention_clock').selectAll().where('clock_id', '=', CLOCK_ROW_ID);
   const [row] = await withRowLocks(queries, query).execute();
   if (row === undefined) return INITIAL_CLOCK_STATE;
@@ -102,7 +101,7 @@ async function readState(queries: Queries): Promise<ClockState> {
   };
 }
 
-async function writeState(queries: Queries, state: ClockState): Promise<void> {
+async function writeClockState(queries: Queries, state: ClockState): Promise<void> {
   const row = {
     trusted_at: state.trustedAt,
     observed_at: state.observedAt,

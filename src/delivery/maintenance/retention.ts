@@ -15,18 +15,18 @@ export const RETENTION_MS = {
   endedHooks: 30 * DAY_MS,
   occurrences: 90 * DAY_MS,
   readReceipts: 30 * DAY_MS,
-  /** Longer than mails are retried: an alert becomes this old only if the mail server was removed meanwhile. */
+  /** Longer than mails are retried. An alert becomes this old only if the mail server was removed meanwhile. */
   hookAlerts: 7 * DAY_MS,
 };
 
 const RETENTION_INTERVAL_MS = 3_600_000;
 
-/** Rows per transaction: small, so that other writes do not wait long. */
+/** Number of rows per transaction. It is small, so that other writes do not wait long. */
 const DELETE_BATCH_SIZE = 500;
 
 /**
- * One round of retention: drops rows by the trusted time `now`, and returns their number. Checks `isStopped` between
- * writes.
+ * One round of retention: drops the rows that are too old at the trusted time `now`, and returns their number. Ends
+ * early, between two writes, when `isStopped` returns true.
  */
 export type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
@@ -35,14 +35,14 @@ export function startRetention(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
   rounds: readonly RetentionRound[] = [applyRetention],
 ): { stop(): void } {
-  const retention = new RetentionClock({ store, clock });
+  const retentionClock = new RetentionClock({ store, clock });
   let cancelTimer: () => void = () => undefined;
   let isStopped = false;
   async function runRounds(): Promise<void> {
     try {
       let droppedCount = 0;
-      const now = await retention.now();
-      for (const round of rounds) droppedCount += await round(store, now, () => isStopped);
+      const trustedNow = await retentionClock.observeTrustedTime();
+      for (const round of rounds) droppedCount += await round(store, trustedNow, () => isStopped);
       if (droppedCount > 0) log.info({ event: 'retention.applied', rows: droppedCount });
     } catch (error) {
       log.error({ event: 'retention.failed', err: error });
@@ -64,26 +64,31 @@ export async function applyRetention(
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  let totalDropped = 0;
+  let totalDroppedRows = 0;
   for (const table of ['attempts', 'finalized_deliveries', 'occurrences'] as const) {
-    totalDropped += await store.dropOldRows(table, now - RETENTION_MS[table], isStopped);
+    totalDroppedRows += await store.dropOldRows(table, now - RETENTION_MS[table], isStopped);
   }
-  for (const deleteStep of [dropStaleManualAttempts, dropReadReceipts(now), dropHookAlerts(now), dropEndedHooks(now)]) {
+  for (const deleteBatch of [
+    deleteStaleManualAttempts,
+    createReadReceiptDeleter(now),
+    createHookAlertDeleter(now),
+    createEndedHookDeleter(now),
+  ]) {
     for (;;) {
-      if (isStopped()) return totalDropped;
-      const droppedCount = await store.write(deleteStep);
-      totalDropped += droppedCount;
+      if (isStopped()) return totalDroppedRows;
+      const droppedCount = await store.write(deleteBatch);
+      totalDroppedRows += droppedCount;
       if (droppedCount < DELETE_BATCH_SIZE) break;
     }
   }
-  return totalDropped;
+  return totalDroppedRows;
 }
 
-type DeleteStep = (tx: Tx) => Promise<number>;
+type BatchDeleter = (tx: Tx) => Promise<number>;
 
-/** Drops manual attempts whose delivery was dropped. */
-const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
-  const orphanedAttempts = queries
+/** Deletes manual attempts whose delivery was dropped. */
+const deleteStaleManualAttempts: BatchDeleter = async ({ queries }) => {
+  const orphanedAttemptsQuery = queries
     .selectFrom('manual_attempts')
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
     .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
@@ -93,15 +98,16 @@ const dropStaleManualAttempts: DeleteStep = async ({ queries }) => {
     .limit(DELETE_BATCH_SIZE);
   const { numDeletedRows } = await queries
     .deleteFrom('manual_attempts')
-    .where('manual_attempt_id', 'in', orphanedAttempts)
+    .where('manual_attempt_id', 'in', orphanedAttemptsQuery)
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 };
 
 /**
- * Drops hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep transactions short.
+ * Creates a deleter of hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep
+ * transactions short.
  */
-function dropEndedHooks(now: number): DeleteStep {
+function createEndedHookDeleter(now: number): BatchDeleter {
   return async ({ queries }) => {
     const oldHooks = await queries
       .selectFrom('hooks')
@@ -111,14 +117,14 @@ function dropEndedHooks(now: number): DeleteStep {
       .execute();
     const hookIds = oldHooks.map((hook) => hook.hook_id);
     if (hookIds.length === 0) return 0;
-    const pendingDeliveries = queries
+    const pendingDeliveriesQuery = queries
       .selectFrom('pending_deliveries')
       .select('delivery_id')
       .where('hook_id', 'in', hookIds)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('pending_deliveries')
-      .where('delivery_id', 'in', pendingDeliveries)
+      .where('delivery_id', 'in', pendingDeliveriesQuery)
       .executeTakeFirstOrThrow();
     if (Number(numDeletedRows) === DELETE_BATCH_SIZE) return DELETE_BATCH_SIZE;
     await queries
@@ -139,24 +145,24 @@ function dropEndedHooks(now: number): DeleteStep {
   };
 }
 
-/** Drops alerts that could not be mailed in time (X10). */
-function dropHookAlerts(now: number): DeleteStep {
+/** Creates a deleter of alerts that could not be mailed in time (X10). */
+function createHookAlertDeleter(now: number): BatchDeleter {
   return async ({ queries }) => {
-    const oldAlerts = queries
+    const oldAlertsQuery = queries
       .selectFrom('hook_alerts')
       .select('hook_alert_id')
       .where('noted_at', '<', now - RETENTION_MS.hookAlerts)
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('hook_alerts')
-      .where('hook_alert_id', 'in', oldAlerts)
+      .where('hook_alert_id', 'in', oldAlertsQuery)
       .executeTakeFirstOrThrow();
     return Number(numDeletedRows);
   };
 }
 
-/** Drops old read receipts. They are kept as long as the deliveries that they belong to. */
-function dropReadReceipts(now: number): DeleteStep {
+/** Creates a deleter of old read receipts. Receipts are kept as long as the deliveries that they belong to. */
+function createReadReceiptDeleter(now: number): BatchDeleter {
   return async ({ queries }) => {
     const oldReceipts = await queries
       .selectFrom('read_receipts')

@@ -3,11 +3,11 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 
-/** Minimum lifetime of a cached result. */
+/** Minimum lifetime of a cached result of the quota check. */
 const MIN_CACHE_TTL_MS = 1_000;
 /**
- * A result is cached for at least this multiple of the duration of its count, so that counting takes at most 1 % of the
- * time.
+ * A result is cached for at least this multiple of the time that its count took, so that counting takes at most 1 % of
+ * the time.
  */
 const CACHE_TTL_PER_COUNT_DURATION = 100;
 
@@ -23,12 +23,16 @@ export type BacklogQuotaPorts = {
 };
 
 /**
- * Quota of pending deliveries per account, checked by every write. Results are cached: an account can exceed
- * its quota by what it enqueues while a result is cached (a second, or 100 times the duration of the count).
+ * Quota of pending deliveries per account, checked by every write. Results are cached, so an account can exceed
+ * its quota by the deliveries that it enqueues while a result is cached (a second, or 100 times the duration of
+ * the count).
  */
 export class BacklogQuota {
   readonly #ports: BacklogQuotaPorts;
-  readonly #cache = new Map<number, { readonly isExceeded: boolean | Promise<boolean>; readonly expiresAt: number }>();
+  readonly #resultsByAccount = new Map<
+    number,
+    { readonly isFull: boolean | Promise<boolean>; readonly expiresAt: number }
+  >();
 
   constructor(ports: BacklogQuotaPorts) {
     this.#ports = ports;
@@ -38,15 +42,15 @@ export class BacklogQuota {
   isFull(accountId: number): boolean | Promise<boolean> {
     const { maxPending, clock } = this.#ports;
     if (maxPending === undefined) return false;
-    const cached = this.#cache.get(accountId);
-    if (cached !== undefined && clock.monotonic() < cached.expiresAt) return cached.isExceeded;
+    const cachedResult = this.#resultsByAccount.get(accountId);
+    if (cachedResult !== undefined && clock.monotonic() < cachedResult.expiresAt) return cachedResult.isFull;
     // Single flight: concurrent writes wait for the same count.
-    const countPromise = this.#countPending(accountId, maxPending);
+    const countPromise = this.#computeIsFull(accountId, maxPending);
     this.#cacheResult(accountId, countPromise, Number.POSITIVE_INFINITY);
     return countPromise;
   }
 
-  async #countPending(accountId: number, maxPending: number): Promise<boolean> {
+  async #computeIsFull(accountId: number, maxPending: number): Promise<boolean> {
     const { store, clock, log } = this.#ports;
     const beganAt = clock.monotonic();
     // A failed count rejects no write (fail open).
@@ -64,10 +68,11 @@ export class BacklogQuota {
   }
 
   #cacheResult(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
-    this.#cache.delete(accountId);
-    const [oldestAccountId] = this.#cache.keys();
-    if (this.#cache.size >= MAX_CACHED_ACCOUNTS && oldestAccountId !== undefined) this.#cache.delete(oldestAccountId);
-    this.#cache.set(accountId, { isExceeded, expiresAt });
+    this.#resultsByAccount.delete(accountId);
+    const [oldestAccountId] = this.#resultsByAccount.keys();
+    if (this.#resultsByAccount.size >= MAX_CACHED_ACCOUNTS && oldestAccountId !== undefined)
+      this.#resultsByAccount.delete(oldestAccountId);
+    this.#resultsByAccount.set(accountId, { isFull: isExceeded, expiresAt });
   }
 }
 

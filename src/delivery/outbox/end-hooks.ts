@@ -12,21 +12,21 @@ export async function endHooks(
   reason: EndedReason,
   hookAlerts: EnqueueHookAlerts = skipHookAlerts,
 ): Promise<number[]> {
-  const hookEnd = { reason, now: write.now, by: write.actor, hookAlerts };
+  const hookEnd = { reason, endedAt: write.now, endedBy: write.actor, hookAlerts };
   return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, hookEnd);
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
 type HookEnd = {
   readonly reason: EndedReason;
-  readonly now: number;
-  readonly by: Actor;
+  readonly endedAt: number;
+  readonly endedBy: Actor;
   readonly hookAlerts: EnqueueHookAlerts;
 };
 
 /**
  * Ends live hooks (C13, C17, C18, C23): frees their targets, raises the fencing token, stores the feed position so that
- * `restoreHook` can enqueue what occurred since, and adds a commit event for the dispatcher. Returns the ids of the
+ * `restoreHook` can enqueue the later occurrences, and adds a commit event for the dispatcher. Returns the ids of the
  * hooks that were live.
  */
 export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
@@ -37,23 +37,23 @@ export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], 
   return endedHookIds;
 }
 
-/** Maximum number of hooks per statement. Well below both databases' limits of parameters. */
+/** Maximum number of hooks per statement. It is far below the parameter limits of both databases. */
 const HOOKS_PER_STATEMENT = 1_000;
 
 async function endHookBatch(
   tx: Tx,
   hookIds: readonly number[],
-  { reason, now, by, hookAlerts }: HookEnd,
+  { reason, endedAt, endedBy, hookAlerts }: HookEnd,
 ): Promise<number[]> {
   const endedHooks = await tx.queries
     .updateTable('hooks')
     .set({
-      date_ended: now,
+      date_ended: endedAt,
       ended_reason: reason,
       due_at: null,
       generation: sql<number>`generation + 1`,
       // The dispatcher ends only hooks that it has leased, so the lease is released as well.
-      ...(by === DISPATCHER_ACTOR ? { lease_owner: 0 } : {}),
+      ...(endedBy === DISPATCHER_ACTOR ? { lease_owner: 0 } : {}),
       ended_position: sql<number>`(select position from positions where positions.account_id = hooks.account_id)`,
     })
     .where('hook_id', 'in', hookIds)
@@ -67,22 +67,22 @@ async function endHookBatch(
       subject: `hook ${hook_id}`,
       detail: { reason, user_id: String(user_id) },
       accountId: account_id,
-      by,
+      actor: endedBy,
     })),
-    now,
+    endedAt,
   );
-  const endedIds = endedHooks.map((row) => row.hook_id);
-  if (endedIds.length === 0) return [];
+  const endedHookIds = endedHooks.map((row) => row.hook_id);
+  if (endedHookIds.length === 0) return [];
   // An owner who ended the hook is not alerted (X10).
-  const hookIdsToAlert = endedHooks.filter((row) => row.user_id !== by.userId).map((row) => row.hook_id);
-  if (reason !== 'user_deleted') await hookAlerts(tx, reason, hookIdsToAlert, now);
-  await dropManualAttempts(tx.queries, endedIds, now);
-  await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedIds).execute();
-  tx.events.addEnded(endedIds, reason);
-  return endedIds;
+  const hookIdsToAlert = endedHooks.filter((row) => row.user_id !== endedBy.userId).map((row) => row.hook_id);
+  if (reason !== 'user_deleted') await hookAlerts(tx, reason, hookIdsToAlert, endedAt);
+  await dropManualAttempts(tx.queries, endedHookIds, endedAt);
+  await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedHookIds).execute();
+  tx.events.addEndedHooks(endedHookIds, reason);
+  return endedHookIds;
 }
 
-/** Drops manual attempts and tests: they must not be sent when the hook is restored later. */
+/** Drops manual attempts and tests of ended hooks: they must not be sent when a hook is restored later. */
 async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
   await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
   const testDeliveries = await queries
@@ -100,20 +100,20 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
 }
 
 /**
- * Why the owner of a hook is alerted by mail (X10): the hook is failing and the next failure ends it, or the reason why
- * it ended.
+ * The reason why the owner of a hook is alerted by mail (X10): `failing` if the next failure ends the hook, or the
+ * reason for which the hook ended.
  */
 export type AlertKind = 'failing' | AlertReason;
 
-/** Reasons for the end of a hook that cause an alert to its owner. A deleted user gets no alert. */
+/** The reasons for the end of a hook that cause an alert to its owner. A deleted user gets no alert. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */
 export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;
 
 /**
- * Enqueues alerts to the owners of hooks in the transaction that changes the hooks (an outbox): the alerts are mailed
- * if, and only if, the transaction commits.
+ * Enqueues alerts to the owners of hooks, in the transaction that changes the hooks (transactional outbox): the alerts
+ * are mailed if, and only if, the transaction commits.
  */
 export type EnqueueHookAlerts = (
   tx: Tx,

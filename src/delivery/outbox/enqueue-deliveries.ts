@@ -1,11 +1,14 @@
 import { Problem } from '../../problems.ts';
 import type { Queries } from '../../store/store.ts';
 
-/** The occurrences of an account from position `first` on; `now` becomes `created_at` of their deliveries. */
+/**
+ * The occurrences (domain events) of an account from a feed position on. `createdAt` becomes the creation time of their
+ * deliveries.
+ */
 type OccurrenceRange = {
   readonly accountId: number;
-  readonly first: number;
-  readonly now: number;
+  readonly firstPosition: number;
+  readonly createdAt: number;
 };
 
 /**
@@ -13,7 +16,11 @@ type OccurrenceRange = {
  * `hookId` only. Returns the hook id of each new delivery. Existing deliveries are kept: a hook that ended concurrently
  * with an occurrence may already have a delivery of it.
  */
-export function enqueueDeliveries(queries: Queries, { accountId, first, now }: OccurrenceRange, hookId?: number) {
+export function enqueueDeliveries(
+  queries: Queries,
+  { accountId, firstPosition, createdAt }: OccurrenceRange,
+  hookId?: number,
+) {
   return queries
     .insertInto('pending_deliveries')
     .columns(['account_id', 'user_id', 'hook_id', 'position', 'kind', 'record_id', 'created_at'])
@@ -28,7 +35,7 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
         )
         .where('hooks.date_ended', 'is', null)
         .where('occurrences.account_id', '=', accountId)
-        .where('occurrences.position', '>=', first)
+        .where('occurrences.position', '>=', firstPosition)
         .$if(hookId !== undefined, (query) => query.where('hooks.hook_id', '=', hookId ?? 0))
         .select(({ val }) => [
           'occurrences.account_id',
@@ -37,7 +44,7 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
           'occurrences.position',
           'occurrences.kind',
           'occurrences.record_id',
-          val(now).as('created_at'),
+          val(createdAt).as('created_at'),
         ])
         .orderBy('occurrences.position'),
     )
@@ -46,14 +53,14 @@ export function enqueueDeliveries(queries: Queries, { accountId, first, now }: O
 }
 
 /** `Retry-After` of a write that is rejected because of the quota, seconds. */
-const RETRY_AFTER_S = 10;
+const QUOTA_RETRY_AFTER_S = 10;
 
-/** Creates the problem of a write that would enqueue deliveries although the account has reached its quota. */
+/** Creates the problem for a write that would enqueue deliveries although the account has reached its quota. */
 export function createPendingQuotaProblem(): Problem {
-  return new Problem('pending_quota_exceeded', { retryAfterS: RETRY_AFTER_S });
+  return new Problem('pending_quota_exceeded', { retryAfterS: QUOTA_RETRY_AFTER_S });
 }
 
-/** Throws `pending_quota_exceeded` if any of these occurrences would be enqueued for a live hook. */
+/** Throws `pending_quota_exceeded` if a live hook would get a delivery of any of these occurrences. */
 export async function requireNothingToEnqueue(
   queries: Queries,
   accountId: number,

@@ -1,8 +1,8 @@
 import type { Permission } from '../../permissions.ts';
 
 /**
- * Resource types that webhooks can name, with the path of their records, the field of their id, and the permission to
- * read them.
+ * The resource types that webhooks can name, with the path of their records, the field that contains the id of a
+ * record, and the permission to read the records.
  */
 export const resourceTypes = {
   client: { collection: '/clients', key: 'client_id', permission: 'clients:read' },
@@ -31,7 +31,7 @@ export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]
 export const tableNameOf = (resourceType: RecordResourceType): string =>
   resourceTypes[resourceType].collection.slice(1);
 
-/** The seven kinds that a hook can subscribe to (specification, section 6). */
+/** The seven event kinds that a hook can subscribe to (specification, section 6). */
 export const hookKinds = [
   'completed_subtask',
   'completed_task',
@@ -44,13 +44,13 @@ export const hookKinds = [
 
 const recordVerbs = ['changed', 'deleted', 'new'] as const;
 
-/** A kind of occurrence. All kinds appear in the feed. */
+/** An event kind: the kind of an occurrence (domain event). Occurrences of all kinds appear in the feed. */
 export type OccurrenceKind = (typeof hookKinds)[number] | `${(typeof recordVerbs)[number]}_${RecordResourceType}`;
 
 type KindDefinition = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
 
-/** Every kind with its resource type. `hooks` is true if a hook can subscribe to the kind. */
-export const kinds = Object.fromEntries([
+/** Every event kind with its resource type. `hooks` is true if a hook can subscribe to the kind. */
+export const kindDefinitions = Object.fromEntries([
   ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
   ...recordVerbs.flatMap((verb) =>
     recordResourceTypes
@@ -59,7 +59,7 @@ export const kinds = Object.fromEntries([
   ),
 ]) as Readonly<Record<OccurrenceKind, KindDefinition>>;
 
-/** The kind of a delivery: that of its occurrence, or a test of the hook (X1). */
+/** The kind of a delivery: the event kind of its occurrence, or `test` for a test of the hook (X1). */
 export type DeliveryKind = OccurrenceKind | 'test';
 
 export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
@@ -68,7 +68,7 @@ export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
 
 /** Returns the resource type of the record that a delivery names. */
 export function resourceTypeOf(kind: DeliveryKind): ResourceType {
-  return kind === 'test' ? 'hook' : kinds[kind].resourceType;
+  return kind === 'test' ? 'hook' : kindDefinitions[kind].resourceType;
 }
 
 /** Returns the permission that an API key needs to subscribe a hook to the kind (C11). */

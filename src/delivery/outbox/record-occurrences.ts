@@ -3,9 +3,9 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import { prepareQueryForItems, withRowLocks } from '../../store/prepared-queries.ts';
 import type { BeforeCommitAction, NewPendingDelivery } from '../../store/store.ts';
 import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
-import { kinds, type OccurrenceKind } from './event-kinds.ts';
+import { kindDefinitions, type OccurrenceKind } from './event-kinds.ts';
 
-/** An occurrence to be recorded. `userId`: the user whose hooks get a delivery of it (C14). */
+/** An occurrence (domain event) to be recorded. `userId`: the user whose hooks get a delivery of it (C14). */
 export type NewOccurrence = { readonly kind: OccurrenceKind; readonly recordId: number; readonly userId: number };
 
 /** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
@@ -24,11 +24,11 @@ const buildAllocationsCte = (allocations: readonly PositionAllocation[]) =>
   )})`;
 
 /**
- * Allocates feed positions. It locks the rows of the accounts until the commit, so it runs last in a transaction. The
- * rows are locked in a fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
+ * Allocates feed positions. This locks the rows of the accounts until the commit, so it is done last in a transaction.
+ * The rows are locked in a fixed order, which prevents deadlocks. `occurred_at` of an account never decreases.
  */
 const allocatePositions = prepareQueryForItems((queries, allocations: readonly PositionAllocation[]) => {
-  const lockedPositions = queries
+  const lockedPositionsQuery = queries
     .selectFrom('positions')
     .select('account_id')
     .where(
@@ -38,7 +38,7 @@ const allocatePositions = prepareQueryForItems((queries, allocations: readonly P
     )
     .orderBy('account_id');
   return sql<{ account_id: number }>`
-    with ${buildAllocationsCte(allocations)}, held as ${withRowLocks(queries, lockedPositions)}
+    with ${buildAllocationsCte(allocations)}, held as ${withRowLocks(queries, lockedPositionsQuery)}
     update positions set position = position + allocations.taken,
       occurred_at = case when occurred_at > allocations.now then occurred_at else allocations.now end
     from held join allocations on allocations.account_id = held.account_id
@@ -46,14 +46,21 @@ const allocatePositions = prepareQueryForItems((queries, allocations: readonly P
     returning positions.account_id`;
 });
 
-/** An occurrence with its feed position: `back` is the distance from the last allocated position of the account. */
-type PlacedOccurrence = NewOccurrence & { readonly accountId: number; readonly back: number; readonly now: number };
+/**
+ * An occurrence with its feed position, as the distance from the last feed position that this transaction allocates for
+ * the account: 0 for the last occurrence, 1 for the one before.
+ */
+type PlacedOccurrence = NewOccurrence & {
+  readonly accountId: number;
+  readonly distanceFromLast: number;
+  readonly now: number;
+};
 
 const buildOccurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
     occurrences.map(
-      ({ accountId, back, kind, userId, recordId, now }) =>
-        sql`(${castToBigint(accountId)}, ${castToBigint(back)}, ${castToText(kind)}, ${castToBigint(userId)}, ${castToBigint(recordId)}, ${castToBigint(now)})`,
+      ({ accountId, distanceFromLast, kind, userId, recordId, now }) =>
+        sql`(${castToBigint(accountId)}, ${castToBigint(distanceFromLast)}, ${castToText(kind)}, ${castToBigint(userId)}, ${castToBigint(recordId)}, ${castToBigint(now)})`,
     ),
   )})`;
 
@@ -66,7 +73,7 @@ const insertOccurrences = prepareQueryForItems((_queries, occurrences: readonly 
     from facts join positions on positions.account_id = facts.account_id`;
 });
 
-/** Enqueues deliveries like `enqueueDeliveries`, but for the positions that this transaction has allocated. */
+/** Enqueues deliveries like `enqueueDeliveries`, but for the feed positions that this transaction has allocated. */
 const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
   return sql<NewPendingDelivery>`
     with ${buildOccurrencesCte(occurrences)}
@@ -83,7 +90,7 @@ const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: re
 type AccountOccurrences = {
   readonly accountId: number;
   readonly now: number;
-  readonly facts: readonly NewOccurrence[];
+  readonly occurrences: readonly NewOccurrence[];
 };
 
 /**
@@ -97,7 +104,7 @@ export function recordOccurrences(write: AccountWrite, occurrences: readonly New
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
   if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, occurrences));
-  tx.beforeCommit(recordBeforeCommit, { accountId, now, facts: occurrences });
+  tx.beforeCommit(recordBeforeCommit, { accountId, now, occurrences });
   tx.events.addAccountsWithOccurrences([accountId]);
 }
 
@@ -105,25 +112,25 @@ const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ quer
   const batchesByAccount = [...Map.groupBy(recordedBatches, ({ accountId }) => accountId)].sort(
     ([one], [other]) => one - other,
   );
-  const accounts = batchesByAccount.map(([accountId, accountBatches]) => {
-    const occurrences = accountBatches.flatMap((batch) => batch.facts);
+  const accountAllocations = batchesByAccount.map(([accountId, accountBatches]) => {
+    const occurrences = accountBatches.flatMap((batch) => batch.occurrences);
     return {
       accountId,
-      facts: occurrences,
+      occurrences,
       count: occurrences.length,
       now: Math.max(...accountBatches.map(({ now }) => now)),
     };
   });
-  const placedOccurrences = accounts.flatMap(({ accountId, facts, count, now }) =>
-    facts.map((occurrence, index) => ({ ...occurrence, accountId, back: count - 1 - index, now })),
+  const placedOccurrences = accountAllocations.flatMap(({ accountId, occurrences, count, now }) =>
+    occurrences.map((occurrence, index) => ({ ...occurrence, accountId, distanceFromLast: count - 1 - index, now })),
   );
   // Kinds that no hook can subscribe to are not enqueued.
-  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kinds[kind].hooks);
-  const [allocatedAccounts, , newPending] = await Promise.all([
-    allocatePositions(queries, accounts, {}),
+  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kindDefinitions[kind].hooks);
+  const [allocatedAccounts, , newPendingDeliveries] = await Promise.all([
+    allocatePositions(queries, accountAllocations, {}),
     insertOccurrences(queries, placedOccurrences, {}),
     enqueuePlacedOccurrences(queries, subscribableOccurrences, {}),
   ]);
-  if (allocatedAccounts.length !== accounts.length) throw new Error('an account has no position');
-  events.addNewPending(newPending);
+  if (allocatedAccounts.length !== accountAllocations.length) throw new Error('an account has no position');
+  events.addPendingDeliveries(newPendingDeliveries);
 };

@@ -6,8 +6,8 @@ import type { Queries } from '../../store/store.ts';
 import { createPendingQuotaProblem, enqueueDeliveries } from './enqueue-deliveries.ts';
 
 /**
- * Restores an ended hook (X1): resets its failures and enqueues what occurred since it ended, in addition to what was
- * pending at that time. The caller must have reserved its target.
+ * Restores an ended hook (X1): resets its failures and enqueues deliveries of the occurrences since its end. Deliveries
+ * that were pending when it ended are still pending. The caller must have reserved the target of the hook.
  *
  * @param endedPosition the feed position of the account when the hook ended
  */
@@ -30,14 +30,14 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
   const { queries, events } = AccountWrite.transactionOf(write);
   await enqueueDeliveries(
     queries,
-    { accountId: write.accountId, first: endedPosition + 1, now: write.now },
+    { accountId: write.accountId, firstPosition: endedPosition + 1, createdAt: write.now },
     hookId,
   ).execute();
-  events.addPending([hookId]);
+  events.addPendingHooks([hookId]);
 }
 
 /**
- * Enqueues a test of a hook (X1); returns the id of its delivery. An account that has reached its quota may
+ * Enqueues a test of a hook (X1); returns the id of the test delivery. An account that has reached its quota may
  * still have one pending test per hook, to check whether the target works again.
  */
 export async function requestTest(write: AccountWrite, hook: { hookId: number; userId: number }): Promise<number> {

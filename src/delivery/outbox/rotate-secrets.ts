@@ -4,10 +4,11 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import type { SigningSecret } from '../transport/signature.ts';
 
 /**
- * Sets the signing secrets of a live hook; undefined turns signing off. After the response, no attempt starts that is
- * signed with other secrets: the response waits until the node that leases the hook has acknowledged the change (X8).
+ * Sets the signing secrets of a live hook; undefined turns signing off. After the response to this write, no attempt
+ * starts that is signed with other secrets: the response waits until the node that leases the hook has acknowledged the
+ * change (X8).
  */
-export async function setSecrets(
+export async function setSigningSecrets(
   write: AccountWrite,
   hookId: number,
   secrets: readonly SigningSecret[] | undefined,

@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { type PausableClock, pausableClock } from '../../../test/kit/clock.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
-import { type AttemptRequest, createAttempt } from './attempt.ts';
+import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';
 
@@ -46,12 +46,12 @@ async function startTarget(t: TestContext, onNotification: (socket: Socket, coun
 
 const openGuard = createSsrfGuard({
   resolve: async () => ({ addresses: ['127.0.0.1'] }),
-  allow: [],
-  loopbackAllowed: true,
+  allowRules: [],
+  isLoopbackAllowed: true,
 });
 
 function createTestAttempt(clock: PausableClock, guard: SsrfGuard = openGuard) {
-  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock, ca: certificate });
+  const attempt = createAttemptSender({ guard, userAgent: 'Carillon/test', clock, ca: certificate });
   return async (url: string, order: Partial<AttemptRequest> = {}) => {
     const signal = new AbortController().signal;
     const outcome = await attempt({
@@ -66,7 +66,7 @@ function createTestAttempt(clock: PausableClock, guard: SsrfGuard = openGuard) {
   };
 }
 
-const withoutVariableParts = ({ ms: _ms, note: _note, ...rest }: AttemptOutcome) => rest;
+const withoutVariableParts = ({ durationMs: _ms, note: _note, ...rest }: AttemptOutcome) => rest;
 const answered = (status: number) => ({ kind: 'answered', status });
 const paused = { kind: 'local_error', code: 'process_paused' };
 const timedOut = { kind: 'failed', cause: 'timeout' };
@@ -133,9 +133,9 @@ test('C19 a process that was paused while it connected sends nothing after the d
   const hook = await startTarget(t, () => undefined);
   const clock = pausableClock();
   const guard: SsrfGuard = {
-    async check(url, timeoutMs) {
+    async checkTarget(url, timeoutMs) {
       clock.pause(LONG_PAUSE_MS);
-      return openGuard.check(url, timeoutMs);
+      return openGuard.checkTarget(url, timeoutMs);
     },
   };
   assert.deepEqual(await createTestAttempt(clock, guard)(hook.url), paused);
@@ -155,11 +155,11 @@ test('C19 a kept connection is not used after a process pause: a close by the ta
   const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
   t.after(() => kept.end());
   const attempt = createTestAttempt(clock);
-  assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
+  assert.deepEqual(await attempt(hook.url, { connectionPool: kept }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
   // Some servers send this response when they close an idle connection.
   for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
   clock.pause(5_000);
-  assert.deepEqual(await attempt(hook.url, { kept }), answered(200));
+  assert.deepEqual(await attempt(hook.url, { connectionPool: kept }), answered(200));
   assert.equal(hook.sockets.size, 2);
 });

@@ -12,7 +12,7 @@ import { addressesByName, forbiddenTargets } from '../../../test/corpus/targets.
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
-import { type AttemptRequest, createAttempt } from './attempt.ts';
+import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import type { ResolveName } from './dns-resolver.ts';
 import { type CheckedAddress, createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';
 
@@ -28,13 +28,13 @@ const resolveLoopback: ResolveName = async () => ({ addresses: ['127.0.0.1'] });
 const silentResolve: ResolveName = () => new Promise(() => {});
 
 function guardWith(resolve: ResolveName): SsrfGuard {
-  return createSsrfGuard({ resolve, allow: [], loopbackAllowed: true });
+  return createSsrfGuard({ resolve, allowRules: [], isLoopbackAllowed: true });
 }
 
 /** Creates a guard that allows every target and resolves it to these addresses. */
 function guardFor(...addresses: string[]): SsrfGuard {
   const checked = addresses.map((address): CheckedAddress => ({ address, family: address.includes(':') ? 6 : 4 }));
-  return { check: async () => ({ allowed: true, addresses: checked }) };
+  return { checkTarget: async () => ({ allowed: true, addresses: checked }) };
 }
 
 type Setup = Partial<AttemptRequest> & { guard?: SsrfGuard; ca?: string; clock?: Clock };
@@ -43,7 +43,7 @@ function attempt(
   target: string,
   { guard = guardWith(resolveLoopback), ca, clock = systemClock, ...order }: Setup = {},
 ): Promise<AttemptOutcome> {
-  const post = createAttempt({
+  const post = createAttemptSender({
     guard,
     userAgent: 'Carillon/test',
     clock: { ...clock, now: () => NOW },
@@ -54,8 +54,8 @@ function attempt(
 }
 
 /** Returns an outcome without the parts that differ between runs. */
-function withoutVariableParts({ ms, note: _note, ...rest }: AttemptOutcome) {
-  assert.ok(Number.isInteger(ms) && ms >= 0);
+function withoutVariableParts({ durationMs, note: _note, ...rest }: AttemptOutcome) {
+  assert.ok(Number.isInteger(durationMs) && durationMs >= 0);
   return rest;
 }
 
@@ -340,7 +340,7 @@ test('C18 Retry-After is read in seconds and as a date, between 0 and 24 h', asy
 
 test('C11 C17 a target that the guard rejects is a failure and gets no connection', async (t) => {
   const hook = await startTarget(t, respondWith(OK));
-  const guard = createSsrfGuard({ resolve: resolveLoopback, allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve: resolveLoopback, allowRules: [], isLoopbackAllowed: false });
   const spellings = ['127.0.0.1', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'localhost', 'target.example'];
   for (const host of spellings) {
     const outcome = await attempt(`http://${host}:${hook.port}/`, { guard });
@@ -353,7 +353,7 @@ test('C11 C17 a target that the guard rejects is a failure and gets no connectio
 test('C17 every spelling of a forbidden address is rejected at delivery', async (t) => {
   const dials = countDials(t);
   const resolve: ResolveName = async (hostname) => ({ addresses: addressesByName[hostname] ?? [] });
-  const guard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
+  const guard = createSsrfGuard({ resolve, allowRules: [], isLoopbackAllowed: false });
   for (const place of forbiddenTargets) {
     assert.deepEqual(withoutVariableParts(await attempt(place, { guard })), failed('forbidden'), place);
   }
@@ -573,7 +573,7 @@ test('an abort after the head changes nothing and closes the connection immediat
 test('a bug of this service is thrown and does not count against the target', async (t) => {
   const hook = await startTarget(t, respondWith(OK));
   const broken: SsrfGuard = {
-    check: async () => {
+    checkTarget: async () => {
       throw new TypeError('bug');
     },
   };

@@ -8,41 +8,41 @@ import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from 
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
-/** A request for one attempt. `deadlineMs` covers everything from DNS to the head of the response (C21). */
+/** The input of one attempt. `deadlineMs` is the time limit from the DNS query to the head of the response (C21). */
 export type AttemptRequest = {
   target: string;
   body: string;
   deliveryId: string;
   /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
-  signature?: readonly string[];
+  signatureHeaders?: readonly string[];
   deadlineMs: number;
-  /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` unless it was known before. */
+  /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` if no outcome was known before. */
   signal: AbortSignal;
   /**
    * Called right before the first byte is sent. From then on, the target may receive the webhook even if the attempt is
    * aborted.
    */
   onDialled?: () => void;
-  /** Called when the reused connection was closed, before a new one is dialled. Nothing has been sent. */
+  /** Called when the reused connection was closed, before a new one is dialled. No byte of the webhook was sent. */
   onUndialled?: () => void;
   /** Keep-alive connections to the target. If absent, a new connection is dialled, and closed afterwards. */
-  kept?: ConnectionPool | undefined;
+  connectionPool?: ConnectionPool | undefined;
 };
 
-/** Makes one POST and resolves with its outcome. Rejects only on a bug of this service. */
-export type SendAttempt = (order: AttemptRequest) => Promise<AttemptOutcome>;
+/** Sends one POST request and resolves with its outcome. Rejects only because of a bug in this service. */
+export type SendAttempt = (request: AttemptRequest) => Promise<AttemptOutcome>;
 
-const MAX_BODY_BYTES = 16 * 1_024;
-const BODY_TIMEOUT_MS = 1_000;
+const MAX_RESPONSE_BODY_BYTES = 16 * 1_024;
+const RESPONSE_BODY_TIMEOUT_MS = 1_000;
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
-/** DNS gets less than the whole deadline, so that a silent resolver can be distinguished from a slow target. */
+/** Time limit of DNS, less than the whole deadline, so that a silent resolver is not mistaken for a slow target. */
 const DNS_TIMEOUT_MS = 5_000;
 
-const STOPPED = { kind: 'local_error', code: 'stopped' } as const;
-const TIMED_OUT = { kind: 'failed', cause: 'timeout' } as const;
+const STOPPED_RESULT = { kind: 'local_error', code: 'stopped' } as const;
+const TIMEOUT_RESULT = { kind: 'failed', cause: 'timeout' } as const;
 
-/** Result of `sendWebhook` if the reused connection was closed: nothing was sent, and nothing is counted. */
-const STALE = 'stale';
+/** Result of `sendWebhook` if the reused connection was closed: nothing was sent, and a new one is dialled. */
+const STALE_CONNECTION = 'stale';
 
 type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
@@ -51,69 +51,75 @@ type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: st
  * an address that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure.
  * `ca` replaces the trusted certificate authorities.
  */
-export function createAttempt(ports: AttemptPorts): SendAttempt {
-  return withDuration(ports.clock, (order, leftMs) => sendOnce(ports, { order, leftMs }));
+export function createAttemptSender(ports: AttemptPorts): SendAttempt {
+  return withDuration(ports.clock, (order, leftMs) =>
+    sendWithRedial(ports, { request: order, getRemainingMs: leftMs }),
+  );
 }
 
-/** Wraps `makeAttempt`: measures its duration, and turns failures during a process pause into local errors (C19). */
+/** Wraps `makeAttempt`: measures the duration, and turns failures during a process pause into local errors (C19). */
 export function withDuration(
   clock: Clock,
-  makeAttempt: (order: AttemptRequest, leftMs: () => number) => Promise<AttemptResult>,
+  makeAttempt: (request: AttemptRequest, getRemainingMs: () => number) => Promise<AttemptResult>,
 ): SendAttempt {
   const pauseMonitor = new PauseMonitor(clock);
-  return async (order) => {
-    if (order.signal.aborted) return { ...STOPPED, ms: 0 };
+  return async (request) => {
+    if (request.signal.aborted) return { ...STOPPED_RESULT, durationMs: 0 };
     const startedAt = clock.monotonic();
-    const elapsedMs = () => clock.monotonic() - startedAt;
-    const leftMs = () => Math.max(0, order.deadlineMs - elapsedMs());
-    const pauseWatch = pauseMonitor.watch();
+    const getElapsedMs = () => clock.monotonic() - startedAt;
+    const getRemainingMs = () => Math.max(0, request.deadlineMs - getElapsedMs());
+    const pauseWatch = pauseMonitor.startWatch();
     try {
-      const result = excuseIfPaused(await makeAttempt(order, leftMs), pauseWatch.longestMs(), order.deadlineMs);
-      return { ...result, ms: Math.round(elapsedMs()) };
+      const result = excuseIfPaused(
+        await makeAttempt(request, getRemainingMs),
+        pauseWatch.getLongestPauseMs(),
+        request.deadlineMs,
+      );
+      return { ...result, durationMs: Math.round(getElapsedMs()) };
     } finally {
       pauseWatch.end();
     }
   };
 }
 
-/** Sends over a keep-alive connection; if it is dead or there is none, over a new connection. */
-async function sendOnce(ports: AttemptPorts, timedAttempt: TimedAttempt): Promise<AttemptResult> {
-  const { order } = timedAttempt;
-  const keptConnection = order.kept?.take();
+/** Sends over a keep-alive connection; if there is none or it is dead, over a new connection. */
+async function sendWithRedial(ports: AttemptPorts, timedAttempt: TimedAttempt): Promise<AttemptResult> {
+  const { request } = timedAttempt;
+  const keptConnection = request.connectionPool?.take();
   if (keptConnection !== undefined) {
     const result = await sendWebhook(ports, timedAttempt, keptConnection, true);
-    if (result !== STALE) return result;
-    order.onUndialled?.();
+    if (result !== STALE_CONNECTION) return result;
+    request.onUndialled?.();
   }
   const connectionOrError = await openConnection(ports, timedAttempt);
   if (!(connectionOrError instanceof Connection)) return connectionOrError;
   const result = await sendWebhook(ports, timedAttempt, connectionOrError, false);
-  if (result === STALE) throw new Error('a new connection is not stale');
+  if (result === STALE_CONNECTION) throw new Error('a new connection is not stale');
   return result;
 }
 
-type TimedAttempt = { readonly order: AttemptRequest; readonly leftMs: () => number };
+type TimedAttempt = { readonly request: AttemptRequest; readonly getRemainingMs: () => number };
 
 /** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
 async function openConnection(
   { guard, clock, ca }: AttemptPorts,
-  { order: { target, signal, deadlineMs }, leftMs }: TimedAttempt,
+  { request: { target, signal, deadlineMs }, getRemainingMs }: TimedAttempt,
 ): Promise<Connection | TargetFailure | LocalError> {
-  if (signal.aborted) return STOPPED;
+  if (signal.aborted) return STOPPED_RESULT;
   const url = new URL(target);
   const dialController = new AbortController();
   const { promise: interruption, resolve: interrupt } = Promise.withResolvers<TargetFailure | LocalError>();
   let isResolved = false;
-  const onAbort = () => interrupt(STOPPED);
+  const onAbort = () => interrupt(STOPPED_RESULT);
   signal.addEventListener('abort', onAbort);
-  const cancelTimer = startDeadline(clock, leftMs(), () =>
-    interrupt(isResolved ? TIMED_OUT : { kind: 'local_error', code: 'no_resolver' }),
+  const cancelTimer = startDeadline(clock, getRemainingMs(), () =>
+    interrupt(isResolved ? TIMEOUT_RESULT : { kind: 'local_error', code: 'no_resolver' }),
   );
   const connect = async () => {
     const addresses = await resolveAndCheckTarget(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
     dialController.signal.throwIfAborted();
     isResolved = true;
-    const socket = await dial(url, addresses, { clock, leftMs, abortSignal: dialController.signal, ca });
+    const socket = await dial(url, addresses, { clock, getRemainingMs, abortSignal: dialController.signal, ca });
     return new Connection(url, socket, clock.monotonic());
   };
   const connectPromise = connect();
@@ -136,48 +142,48 @@ async function openConnection(
 /** Sends the webhook over a connection. Resolves as soon as the outcome is known, before the response body is read. */
 function sendWebhook(
   { userAgent, clock }: AttemptPorts,
-  { order, leftMs }: TimedAttempt,
+  { request, getRemainingMs }: TimedAttempt,
   connection: Connection,
   isReused: boolean,
-): Promise<AttemptResult | typeof STALE> {
-  if (leftMs() === 0) {
+): Promise<AttemptResult | typeof STALE_CONNECTION> {
+  if (getRemainingMs() === 0) {
     // The process was paused while it connected, and the deadline has passed: nothing is sent.
     connection.end();
-    return Promise.resolve(TIMED_OUT);
+    return Promise.resolve(TIMEOUT_RESULT);
   }
-  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE>();
+  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();
   let isCompleted = false;
   let isDelivered = false;
-  let bodyBytes = 0;
+  let bodyByteCount = 0;
 
-  const complete = (result: AttemptResult | typeof STALE) => {
+  const settleWith = (result: AttemptResult | typeof STALE_CONNECTION) => {
     isCompleted = true;
     cancelTimer();
     resolve(result);
   };
-  const release = () => {
+  const stopWatching = () => {
     isCompleted = true;
     cancelTimer();
-    order.signal.removeEventListener('abort', onAbort);
+    request.signal.removeEventListener('abort', onAbort);
   };
-  const end = () => {
-    release();
+  const closeConnection = () => {
+    stopWatching();
     connection.end();
   };
-  const fail = (result: TargetFailure | LocalError | typeof STALE) => {
-    if (!isCompleted) complete(result);
-    end();
+  const failWith = (result: TargetFailure | LocalError | typeof STALE_CONNECTION) => {
+    if (!isCompleted) settleWith(result);
+    closeConnection();
   };
   const rejectAttempt = (error: unknown) => {
     reject(error);
-    end();
+    closeConnection();
   };
-  const onAbort = () => fail(STOPPED);
+  const onAbort = () => failWith(STOPPED_RESULT);
 
-  let cancelTimer = startDeadline(clock, leftMs(), () => fail(TIMED_OUT));
-  order.signal.addEventListener('abort', onAbort);
+  let cancelTimer = startDeadline(clock, getRemainingMs(), () => failWith(TIMEOUT_RESULT));
+  request.signal.addEventListener('abort', onAbort);
   connection.responseLimiter.beginResponse(() =>
-    fail({ kind: 'failed', cause: 'protocol', note: 'response too large' }),
+    failWith({ kind: 'failed', cause: 'protocol', note: 'response too large' }),
   );
 
   connection.client.dispatch(
@@ -185,17 +191,17 @@ function sendWebhook(
       method: 'POST',
       path: connection.path,
       headers: [
-        ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', order.deliveryId],
-        ...(order.signature ?? []),
+        ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', request.deliveryId],
+        ...(request.signatureHeaders ?? []),
       ],
-      body: order.body,
-      reset: order.kept === undefined,
+      body: request.body,
+      reset: request.connectionPool === undefined,
     },
     {
       onRequestStart() {
         // An abort inside this callback still prevents the request from being sent.
         try {
-          order.onDialled?.();
+          request.onDialled?.();
         } catch (error) {
           rejectAttempt(error);
         }
@@ -203,23 +209,23 @@ function sendWebhook(
       onResponseStart(_controller, status, headers) {
         // The status decides as soon as the head of the final response has arrived; 1xx is ignored (C17).
         if (status < 200 || isCompleted) return;
-        const retryAfterMs = parseRetryAfter(headers['retry-after'], clock.now());
+        const retryAfterMs = parseRetryAfterMs(headers['retry-after'], clock.now());
         isDelivered = status === 200;
-        complete({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+        settleWith({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
         // The body is read and dropped for up to a second, so that the target can finish its response (C21).
-        cancelTimer = clock.after(Math.min(BODY_TIMEOUT_MS, leftMs()), end);
+        cancelTimer = clock.after(Math.min(RESPONSE_BODY_TIMEOUT_MS, getRemainingMs()), closeConnection);
       },
       onResponseData(_controller, chunk) {
-        bodyBytes += chunk.length;
-        if (bodyBytes >= MAX_BODY_BYTES) end();
+        bodyByteCount += chunk.length;
+        if (bodyByteCount >= MAX_RESPONSE_BODY_BYTES) closeConnection();
       },
       onResponseEnd() {
         // The connection is kept only after a 200: after any other status, the next attempt comes much later.
-        if (order.kept === undefined || !isDelivered) end();
+        if (request.connectionPool === undefined || !isDelivered) closeConnection();
         else {
-          release();
+          stopWatching();
           // undici may close the connection right after this callback. A closed connection is not put back.
-          queueMicrotask(() => order.kept?.put(connection));
+          queueMicrotask(() => request.connectionPool?.put(connection));
         }
       },
       onResponseError(_controller, error) {
@@ -229,7 +235,7 @@ function sendWebhook(
           const result = error instanceof DialError ? error.result : classifyConnectionError(error, 'protocol');
           const isStale =
             isReused && connection.responseLimiter.byteCount === 0 && 'cause' in result && result.cause === 'reset';
-          fail(isStale ? STALE : result);
+          failWith(isStale ? STALE_CONNECTION : result);
         }
       },
     },
@@ -238,7 +244,7 @@ function sendWebhook(
 }
 
 /** Parses `Retry-After` to milliseconds, 0 to 24 h (C18). Returns undefined if it is absent or malformed. */
-function parseRetryAfter(header: string | string[] | undefined, now: number): number | undefined {
+function parseRetryAfterMs(header: string | string[] | undefined, now: number): number | undefined {
   const text = (Array.isArray(header) ? header[0] : header)?.trim();
   if (text === undefined) return undefined;
   const waitMs = /^\d+$/.test(text) ? Number(text) * 1_000 : parseHttpDate(text) - now;

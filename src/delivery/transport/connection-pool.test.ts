@@ -6,7 +6,7 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { systemClock } from '../../clock.ts';
 import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
-import { type AttemptRequest, createAttempt } from './attempt.ts';
+import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
 import { createSsrfGuard } from './ssrf-guard.ts';
 
@@ -53,16 +53,24 @@ async function startTarget(t: TestContext, answers: (connection: number, request
 function createQueue(t: TestContext, url: string, capacity = new PoolCapacity(systemClock)) {
   const kept = new ConnectionPool(capacity);
   t.after(() => kept.end());
-  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allow: [], loopbackAllowed: true });
-  const attempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: capacity.clock });
+  const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allowRules: [], isLoopbackAllowed: true });
+  const attempt = createAttemptSender({ guard, userAgent: 'Carillon/test', clock: capacity.clock });
   const tell = (order: Partial<AttemptRequest> = {}) => {
     const signal = new AbortController().signal;
-    return attempt({ target: url, body: BODY, deliveryId: '42', deadlineMs: 5_000, signal, kept, ...order });
+    return attempt({
+      target: url,
+      body: BODY,
+      deliveryId: '42',
+      deadlineMs: 5_000,
+      signal,
+      connectionPool: kept,
+      ...order,
+    });
   };
   return { kept, tell };
 }
 
-const withoutVariableParts = ({ ms: _, note: _note, ...rest }: AttemptOutcome) => rest;
+const withoutVariableParts = ({ durationMs: _, note: _note, ...rest }: AttemptOutcome) => rest;
 const delivered = { kind: 'answered', status: 200 };
 const runIterations = async (count: number) => {
   for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));

@@ -11,7 +11,7 @@ import { MAX_HEAD_BYTES, ResponseLimiter } from './response-limiter.ts';
 const IDLE_TIMEOUT_MS = 1_000;
 
 /** A connection is closed after this time, so that the SSRF guard checks the target's addresses again (C11). */
-const MAX_LIFETIME_MS = 10_000;
+const MAX_CONNECTION_AGE_MS = 10_000;
 
 /** Maximum number of idle connections over all hook queues: each one is a file handle. */
 const MAX_IDLE_CONNECTIONS = 1_000;
@@ -33,8 +33,7 @@ export class Connection {
     let isTaken = false;
     this.client = new Client(target.origin, {
       connect: (_options, callback) => {
-        // undici would reconnect if the connection breaks before the request is sent. Here that fails the attempt
-        // instead.
+        // undici would reconnect if the connection breaks before the request is sent. Fail the attempt instead.
         const isBroken = isTaken || socket.destroyed;
         isTaken = true;
         const brokenResult = { kind: 'failed', cause: 'reset', note: 'broke before the request' } as const;
@@ -46,14 +45,14 @@ export class Connection {
       // `startDeadline` is the only deadline; undici's timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
-      keepAliveTimeout: 2 * MAX_LIFETIME_MS,
-      keepAliveMaxTimeout: 2 * MAX_LIFETIME_MS,
+      keepAliveTimeout: 2 * MAX_CONNECTION_AGE_MS,
+      keepAliveMaxTimeout: 2 * MAX_CONNECTION_AGE_MS,
     });
   }
 
   /** Whether the connection can be used for another attempt. */
-  get isOpen(): boolean {
-    return !this.#socket.destroyed && this.#socket.writable && this.responseLimiter.isEmpty;
+  get isReusable(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable && this.responseLimiter.isBufferEmpty;
   }
 
   end(): void {
@@ -74,11 +73,11 @@ export class PoolCapacity {
     this.#maxIdle = maxIdle;
   }
 
-  get hasRoom(): boolean {
+  get hasCapacity(): boolean {
     return this.#idleCount < this.#maxIdle;
   }
 
-  addIdle(delta: 1 | -1): void {
+  adjustIdleCount(delta: 1 | -1): void {
     this.#idleCount += delta;
   }
 }
@@ -89,7 +88,7 @@ export class ConnectionPool {
   readonly #idleConnections: {
     readonly connection: Connection;
     readonly idleSince: number;
-    readonly cancel: () => void;
+    readonly cancelExpiry: () => void;
   }[] = [];
   #hasEnded = false;
 
@@ -100,42 +99,43 @@ export class ConnectionPool {
   /** Removes and returns the most recently used connection that is still open. */
   take(): Connection | undefined {
     for (;;) {
-      const lastIdle = this.#idleConnections.pop();
-      if (lastIdle === undefined) return undefined;
-      lastIdle.cancel();
-      this.#capacity.addIdle(-1);
+      const lastIdleEntry = this.#idleConnections.pop();
+      if (lastIdleEntry === undefined) return undefined;
+      lastIdleEntry.cancelExpiry();
+      this.#capacity.adjustIdleCount(-1);
       const now = this.#capacity.clock.monotonic();
       // Check the age here too: after a process pause, timers are late, and a close by the target may be unread.
       const isYoung =
-        now - lastIdle.connection.openedAt < MAX_LIFETIME_MS && now - lastIdle.idleSince < IDLE_TIMEOUT_MS;
-      if (lastIdle.connection.isOpen && isYoung) return lastIdle.connection;
-      lastIdle.connection.end();
+        now - lastIdleEntry.connection.openedAt < MAX_CONNECTION_AGE_MS &&
+        now - lastIdleEntry.idleSince < IDLE_TIMEOUT_MS;
+      if (lastIdleEntry.connection.isReusable && isYoung) return lastIdleEntry.connection;
+      lastIdleEntry.connection.end();
     }
   }
 
   /** Keeps a connection for the next attempt; closes it after IDLE_TIMEOUT_MS. */
   put(connection: Connection): void {
-    if (this.#hasEnded || !connection.isOpen || !this.#capacity.hasRoom) {
+    if (this.#hasEnded || !connection.isReusable || !this.#capacity.hasCapacity) {
       connection.end();
       return;
     }
-    this.#capacity.addIdle(1);
-    const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#expire(connection));
-    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancel });
+    this.#capacity.adjustIdleCount(1);
+    const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#closeIdleConnection(connection));
+    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancelExpiry: cancel });
   }
 
-  /** Closes all idle connections, and every connection that is put back later. */
+  /** Closes all idle connections. From now on, `put` closes every connection. */
   end(): void {
     this.#hasEnded = true;
-    for (const { connection } of [...this.#idleConnections]) this.#expire(connection);
+    for (const { connection } of [...this.#idleConnections]) this.#closeIdleConnection(connection);
   }
 
-  #expire(connection: Connection): void {
+  #closeIdleConnection(connection: Connection): void {
     const index = this.#idleConnections.findIndex((entry) => entry.connection === connection);
     const [idleEntry] = index < 0 ? [] : this.#idleConnections.splice(index, 1);
     if (idleEntry === undefined) return;
-    idleEntry.cancel();
-    this.#capacity.addIdle(-1);
+    idleEntry.cancelExpiry();
+    this.#capacity.adjustIdleCount(-1);
     connection.end();
   }
 }

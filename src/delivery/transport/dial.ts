@@ -36,7 +36,7 @@ const FAILURES_BY_ERRNO: Readonly<Record<string, FailureCode>> = {
   EPROTO: 'tls',
 };
 
-/** Thrown while connecting; `result` is the outcome of the attempt. */
+/** The error of a failed connection; `result` is the result of the attempt. */
 export class DialError extends Error {
   readonly result: TargetFailure | LocalError;
 
@@ -52,7 +52,7 @@ export async function resolveAndCheckTarget(
   url: URL,
   dnsTimeoutMs: number,
 ): Promise<readonly CheckedAddress[]> {
-  const targetCheck = await guard.check(url, dnsTimeoutMs);
+  const targetCheck = await guard.checkTarget(url, dnsTimeoutMs);
   if ('failure' in targetCheck) {
     if (targetCheck.failure === 'resolver_silent') throw new DialError({ kind: 'local_error', code: 'no_resolver' });
     throw new DialError({ kind: 'failed', cause: 'no_such_name' });
@@ -62,14 +62,14 @@ export async function resolveAndCheckTarget(
   return targetCheck.addresses;
 }
 
-type DialOptions = { clock: Clock; leftMs: () => number; abortSignal: AbortSignal; ca: string | undefined };
+type DialOptions = { clock: Clock; getRemainingMs: () => number; abortSignal: AbortSignal; ca: string | undefined };
 
-/** Connects to the first address that accepts a connection. The time left is divided among the remaining addresses. */
+/** Connects to the first address that accepts. Each address gets an equal part of the time that remains for all. */
 export async function dial(url: URL, addresses: readonly CheckedAddress[], options: DialOptions): Promise<Socket> {
-  const candidates = alternateFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
-  const results: (TargetFailure | LocalError)[] = [];
-  for (const [index, { address }] of candidates.entries()) {
-    const timeoutMs = options.leftMs() / (candidates.length - index);
+  const candidateAddresses = alternateIpFamilies(addresses).slice(0, MAX_DIALED_ADDRESSES);
+  const failedResults: (TargetFailure | LocalError)[] = [];
+  for (const [index, { address }] of candidateAddresses.entries()) {
+    const timeoutMs = options.getRemainingMs() / (candidateAddresses.length - index);
     const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
     const socket = connectTcp({ host: address, port, noDelay: true, autoSelectFamily: false });
     try {
@@ -77,21 +77,21 @@ export async function dial(url: URL, addresses: readonly CheckedAddress[], optio
     } catch (error) {
       options.abortSignal.throwIfAborted();
       const result = classifyConnectionError(error, 'refused');
-      results.push(result);
+      failedResults.push(result);
       // Without file handles or memory, the next address would fail as well.
       if (result.kind === 'local_error' && result.code !== 'no_route' && result.code !== 'no_local_port') break;
       continue;
     }
     return url.protocol === 'https:' ? await startTls(socket, url, options) : socket;
   }
-  throw new DialError(pickMostSignificant(results));
+  throw new DialError(pickMostSignificantResult(failedResults));
 }
 
 /**
  * Returns the most significant result if all addresses failed: a local shortage first, then a failure of the target,
  * then a missing route (C19).
  */
-function pickMostSignificant(results: readonly (TargetFailure | LocalError)[]): TargetFailure | LocalError {
+function pickMostSignificantResult(results: readonly (TargetFailure | LocalError)[]): TargetFailure | LocalError {
   const isUnreachable = (result: TargetFailure | LocalError) =>
     result.kind === 'local_error' && (result.code === 'no_route' || result.code === 'no_local_port');
   const significantResult =
@@ -101,12 +101,15 @@ function pickMostSignificant(results: readonly (TargetFailure | LocalError)[]): 
   return significantResult ?? { kind: 'failed', cause: 'timeout' };
 }
 
-/** Alternates IPv4 and IPv6, so that a machine with only one family does not use all tries for the other family. */
-function alternateFamilies(addresses: readonly CheckedAddress[]): CheckedAddress[] {
+/** Alternates IPv4 and IPv6, so that a machine with only one family does not waste all dials on the other family. */
+function alternateIpFamilies(addresses: readonly CheckedAddress[]): CheckedAddress[] {
   const firstFamily = addresses.filter(({ family }) => family === addresses[0]?.family);
   const otherFamily = addresses.filter(({ family }) => family !== addresses[0]?.family);
-  const rounds = Array.from({ length: Math.max(firstFamily.length, otherFamily.length) }, (_, round) => round);
-  return rounds.flatMap((round) => [...firstFamily.slice(round, round + 1), ...otherFamily.slice(round, round + 1)]);
+  const addressIndexes = Array.from({ length: Math.max(firstFamily.length, otherFamily.length) }, (_, round) => round);
+  return addressIndexes.flatMap((round) => [
+    ...firstFamily.slice(round, round + 1),
+    ...otherFamily.slice(round, round + 1),
+  ]);
 }
 
 /** Starts TLS on the connected socket. The certificate must match the host of the URL, not the address. */
@@ -122,7 +125,7 @@ async function startTls(socket: Socket, url: URL, options: DialOptions): Promise
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
   try {
-    await waitUntilOpen(tlsSocket, 'secureConnect', options.leftMs(), options);
+    await waitUntilOpen(tlsSocket, 'secureConnect', options.getRemainingMs(), options);
   } catch (error) {
     throw new DialError(classifyConnectionError(error, 'tls'));
   }
@@ -137,8 +140,8 @@ function waitUntilOpen(
   { clock, abortSignal }: DialOptions,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const giveUp = (code: string) => socket.destroy(Object.assign(new Error(`${openEvent} ${code}`), { code }));
-  const cancelTimer = startDeadline(clock, timeoutMs, () => giveUp('ETIMEDOUT'));
+  const destroyWithCode = (code: string) => socket.destroy(Object.assign(new Error(`${openEvent} ${code}`), { code }));
+  const cancelTimer = startDeadline(clock, timeoutMs, () => destroyWithCode('ETIMEDOUT'));
   socket.once(openEvent, resolve);
   // This listener stays registered: a later error without a listener would crash the process.
   socket.on('error', reject);

@@ -94,7 +94,7 @@ test('C19 a port where no resolver listens is a silent resolver', async () => {
   const { port } = socket.address();
   socket.close();
   await once(socket, 'close');
-  const resolve = createResolver({ servers: [`127.0.0.1:${port}`], hostsFile: '/nonexistent' });
+  const resolve = createResolver({ nameServers: [`127.0.0.1:${port}`], hostsFile: '/nonexistent' });
   assert.deepEqual(await resolve('target.example', 2_000), { failure: 'resolver_silent' });
 });
 
@@ -131,7 +131,7 @@ test('the hosts file comes before the name server, and is read again when it has
     hostsFile,
     '# 192.0.2.9 commented\n10.0.0.5\tApp.Internal app # the app\r\nfd00::5 app.internal\nbad line\n',
   );
-  const resolve = createResolver({ servers: ['127.0.0.1:1'], hostsFile });
+  const resolve = createResolver({ nameServers: ['127.0.0.1:1'], hostsFile });
 
   assert.deepEqual(await resolve('app.internal', 200), { addresses: ['10.0.0.5', 'fd00::5'] });
   assert.deepEqual(await resolve('APP.', 200), { addresses: ['10.0.0.5'] });

@@ -16,7 +16,7 @@ export type ResolveName = (hostname: string, timeoutMs: number) => Promise<Resol
 type AddressesByName = ReadonlyMap<string, readonly string[]>;
 
 /** The loopback addresses. IPv4 is first: services under development listen on it more often. */
-const LOOPBACK = ['127.0.0.1', '::1'] as const;
+const LOOPBACK_ADDRESSES = ['127.0.0.1', '::1'] as const;
 
 /**
  * Error codes of an authoritative "no such address". Any other code is an error of the resolver, including SERVFAIL,
@@ -29,17 +29,17 @@ const SYSTEM_HOSTS_FILE =
 
 /**
  * Resolves with c-ares instead of getaddrinfo, which has four threads: a few hanging names would delay every target
- * (C22). c-ares does not read the hosts file and does not know `localhost`, so both are handled here. `servers` (in the
- * form of `dns.setServers`) replaces the name servers of the machine.
+ * (C22). c-ares does not read the hosts file and does not know `localhost`, so this function resolves both itself.
+ * `nameServers` (in the form of `dns.setServers`) replaces the name servers of the machine.
  */
 export function createResolver({
   clock = systemClock,
   hostsFile = SYSTEM_HOSTS_FILE,
-  servers,
+  nameServers,
 }: {
   clock?: Clock;
   hostsFile?: string;
-  servers?: readonly string[];
+  nameServers?: readonly string[];
 } = {}): ResolveName {
   const readHosts = createHostsReader(hostsFile);
 
@@ -47,12 +47,12 @@ export function createResolver({
     const name = hostname.toLowerCase().replace(/\.$/, '');
     if (name === '') return { failure: 'no_such_name' };
     // RFC 6761, 6.3: localhost is never sent to a name server.
-    if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK };
+    if (name === 'localhost' || name.endsWith('.localhost')) return { addresses: LOOPBACK_ADDRESSES };
 
     const hostsFileAddresses = (await readHosts()).get(name);
     if (hostsFileAddresses !== undefined) return { addresses: hostsFileAddresses };
 
-    return queryServers(name, timeoutMs, clock, servers);
+    return queryServers(name, timeoutMs, clock, nameServers);
   };
 }
 
@@ -61,11 +61,11 @@ async function queryServers(
   name: string,
   timeoutMs: number,
   clock: Clock,
-  servers: readonly string[] | undefined,
+  nameServers: readonly string[] | undefined,
 ): Promise<ResolveResult> {
-  // Two tries, the second with twice the timeout: one lost packet must not count as a silent resolver.
+  // Query twice, the second time with twice the timeout: one lost packet must not count as a silent resolver.
   const resolver = new Resolver({ timeout: Math.max(1, Math.ceil(timeoutMs / 3)), tries: 2 });
-  if (servers !== undefined) resolver.setServers(servers);
+  if (nameServers !== undefined) resolver.setServers(nameServers);
 
   const cancelTimer = startDeadline(clock, timeoutMs, () => resolver.cancel());
   const results = await Promise.all([settleQuery(resolver.resolve4(name)), settleQuery(resolver.resolve6(name))]);
@@ -94,7 +94,7 @@ function errorCodeOf(error: unknown): string {
  * empty.
  */
 function createHostsReader(path: string): () => Promise<AddressesByName> {
-  let hosts: AddressesByName = new Map();
+  let cachedHosts: AddressesByName = new Map();
   let cachedVersion = '';
 
   return async () => {
@@ -102,25 +102,25 @@ function createHostsReader(path: string): () => Promise<AddressesByName> {
     if (fileStats === undefined) return new Map();
 
     const currentVersion = `${fileStats.mtimeMs} ${fileStats.size} ${fileStats.ino}`;
-    if (currentVersion === cachedVersion) return hosts;
+    if (currentVersion === cachedVersion) return cachedHosts;
     const text = await readFile(path, 'utf8').catch(() => undefined);
-    // If the file cannot be read, for example without file handles, use the last content. The next lookup tries again.
-    if (text === undefined) return hosts;
-    hosts = parseHosts(text);
+    // If the file cannot be read, for example without file handles, use its last content. The next lookup reads again.
+    if (text === undefined) return cachedHosts;
+    cachedHosts = parseHosts(text);
     cachedVersion = currentVersion;
-    return hosts;
+    return cachedHosts;
   };
 }
 
 function parseHosts(text: string): AddressesByName {
-  const hosts = new Map<string, string[]>();
+  const addressesByName = new Map<string, string[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     if (isIP(address) === 0) continue;
     for (const name of names) {
-      const key = name.toLowerCase().replace(/\.$/, '');
-      hosts.set(key, [...(hosts.get(key) ?? []), address]);
+      const normalizedName = name.toLowerCase().replace(/\.$/, '');
+      addressesByName.set(normalizedName, [...(addressesByName.get(normalizedName) ?? []), address]);
     }
   }
-  return hosts;
+  return addressesByName;
 }

@@ -3,10 +3,10 @@ import type { Clock } from '../../clock.ts';
 /** Interval of the ticks, and resolution of the measurement: shorter than any pause that matters. */
 const TICK_INTERVAL_MS = 250;
 
-/** A measurement of the pauses of this process, until `end` is called. */
+/** Measures the pauses of this process until `end` is called. */
 export type PauseWatch = {
-  /** The longest pause so far, in milliseconds. It may be too short by up to one tick. */
-  longestMs(): number;
+  /** Returns the longest pause so far, in milliseconds. The result may be too short by up to one tick. */
+  getLongestPauseMs(): number;
   end(): void;
 };
 
@@ -25,16 +25,16 @@ export class PauseMonitor {
     this.#clock = clock;
   }
 
-  watch(): PauseWatch {
+  startWatch(): PauseWatch {
     if (this.#watches.size === 0) this.#startTicks();
-    // Assign a pause before this moment to the older watches only.
-    else this.#observe();
+    // Measure first, so that a pause before this moment counts for the older watches only.
+    else this.#measurePause();
     const watch = { longestMs: 0 };
     this.#watches.add(watch);
     return {
-      longestMs: () => {
+      getLongestPauseMs: () => {
         // Measure now: a deadline may fire before a tick that was due earlier.
-        this.#observe();
+        this.#measurePause();
         return watch.longestMs;
       },
       end: () => {
@@ -52,12 +52,12 @@ export class PauseMonitor {
 
   #scheduleTick(): void {
     this.#cancelTick = this.#clock.after(TICK_INTERVAL_MS, () => {
-      this.#observe();
+      this.#measurePause();
       this.#scheduleTick();
     });
   }
 
-  #observe(): void {
+  #measurePause(): void {
     const [monotonicNow, wallNow] = [this.#clock.monotonic(), this.#clock.now()];
     // The monotonic clock does not advance while the machine is suspended; the wall clock does.
     const gapMs = Math.max(monotonicNow - this.#lastMonotonicMs, wallNow - this.#lastWallMs);

@@ -9,10 +9,10 @@ export const MAX_HEAD_BYTES = 16 * 1_024;
  * after it has detected that the head is too large.
  */
 const CHUNK_BYTES = 2_048;
-const HEAD_END = '\r\n\r\n';
+const HEAD_TERMINATOR = '\r\n\r\n';
 /** Matches the start of an interim response (1xx except 101). */
 const INTERIM_PATTERN = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
-/** Fills up the start of a response that has only arrived in part, so that INTERIM_PATTERN can match it. */
+/** Completes the start of a response that has arrived only in part, so that INTERIM_PATTERN can match the start. */
 const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
 
 /**
@@ -24,7 +24,7 @@ const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
 export class ResponseLimiter {
   readonly #socket: Socket;
   readonly #readSocket: Socket['read'];
-  #onLimit: () => void = () => undefined;
+  #onLimitExceeded: () => void = () => undefined;
   #buffer: Buffer = Buffer.alloc(0);
   #byteCount = 0;
   #hasFinalResponse = false;
@@ -32,12 +32,12 @@ export class ResponseLimiter {
   constructor(socket: Socket) {
     this.#socket = socket;
     this.#readSocket = socket.read;
-    socket.read = () => this.#readNext();
+    socket.read = () => this.#readNextChunk();
   }
 
-  /** Starts the next response. `onLimit` is called when it exceeds MAX_RESPONSE_BYTES. */
+  /** Starts the next response. `onLimit` is called when the response exceeds MAX_RESPONSE_BYTES. */
   beginResponse(onLimit: () => void): void {
-    this.#onLimit = onLimit;
+    this.#onLimitExceeded = onLimit;
     this.#byteCount = 0;
     this.#hasFinalResponse = false;
   }
@@ -48,23 +48,23 @@ export class ResponseLimiter {
   }
 
   /** Whether no unread bytes are buffered. */
-  get isEmpty(): boolean {
+  get isBufferEmpty(): boolean {
     return this.#buffer.length === 0;
   }
 
-  #readNext(): Buffer | null {
+  #readNextChunk(): Buffer | null {
     while (!this.#hasFinalResponse) {
-      if (!this.#readMore()) return null;
+      if (!this.#bufferNextChunk()) return null;
       this.#dropInterimResponses();
     }
-    if (this.#buffer.length === 0 && !this.#readMore()) return null;
+    if (this.#buffer.length === 0 && !this.#bufferNextChunk()) return null;
     const nextChunk = this.#buffer.subarray(0, CHUNK_BYTES);
     this.#buffer = this.#buffer.subarray(CHUNK_BYTES);
     return this.#socket.destroyed ? null : nextChunk;
   }
 
-  #readMore(): boolean {
-    if (this.#byteCount >= MAX_RESPONSE_BYTES) this.#onLimit();
+  #bufferNextChunk(): boolean {
+    if (this.#byteCount >= MAX_RESPONSE_BYTES) this.#onLimitExceeded();
     const chunk: Buffer | null = this.#socket.destroyed ? null : this.#readSocket.call(this.#socket);
     if (chunk === null) return false;
     this.#byteCount += chunk.length;
@@ -73,15 +73,15 @@ export class ResponseLimiter {
   }
 
   #dropInterimResponses(): void {
-    let headEnd = this.#buffer.indexOf(HEAD_END);
-    while (this.#startsWithInterim() && headEnd >= 0 && headEnd < MAX_HEAD_BYTES) {
-      this.#buffer = this.#buffer.subarray(headEnd + HEAD_END.length);
-      headEnd = this.#buffer.indexOf(HEAD_END);
+    let headEnd = this.#buffer.indexOf(HEAD_TERMINATOR);
+    while (this.#startsWithInterimResponse() && headEnd >= 0 && headEnd < MAX_HEAD_BYTES) {
+      this.#buffer = this.#buffer.subarray(headEnd + HEAD_TERMINATOR.length);
+      headEnd = this.#buffer.indexOf(HEAD_TERMINATOR);
     }
-    this.#hasFinalResponse = !this.#startsWithInterim() || this.#buffer.length >= MAX_HEAD_BYTES;
+    this.#hasFinalResponse = !this.#startsWithInterimResponse() || this.#buffer.length >= MAX_HEAD_BYTES;
   }
 
-  #startsWithInterim(): boolean {
+  #startsWithInterimResponse(): boolean {
     const responseStart = this.#buffer.toString('latin1', 0, SAMPLE_INTERIM_START.length);
     return INTERIM_PATTERN.test(responseStart + SAMPLE_INTERIM_START.slice(responseStart.length));
   }

@@ -10,9 +10,9 @@ const add = (present: readonly SigningSecret[], letter: string, now: number, ove
 test('X8 the example of Standard Webhooks has the signature of its specification', () => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const [, timestamp, , signature] = createSignatureHeaders([{ secret, since: 0, until: null }], {
-    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    webhookId: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
     body: '{"test": 2432232314}',
-    now: 1_614_265_330_999,
+    sentAt: 1_614_265_330_999,
   });
   assert.deepEqual([timestamp, signature], ['1614265330', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=']);
 });

@@ -11,19 +11,19 @@ export type SigningSecret = {
 };
 
 /**
- * Maximum number of secrets that sign at the same time, which limits the size of the signature header. A new secret
- * removes the oldest.
+ * Maximum number of secrets that sign at the same time, which limits the size of the signature header. Above it, a new
+ * secret replaces the oldest.
  */
-const MAX_SECRETS = 5;
+const MAX_VALID_SECRETS = 5;
 
 const NO_SECRETS: readonly SigningSecret[] = [];
 
-/** Parses the `secrets` column: newest first; empty if the hook is not signed. */
+/** Parses the `secrets` column. Returns the secrets, newest first; empty if the webhooks of the hook are not signed. */
 export function parseSecrets(column: string | null): readonly SigningSecret[] {
   return column === null ? NO_SECRETS : JSON.parse(column);
 }
 
-/** Adds a new secret in front. The present secrets stay valid for `overlapMs`, but not longer than before. */
+/** Adds a new secret in front. The current secrets stay valid for `overlapMs`, unless they expire earlier. */
 export function addSecret(
   currentSecrets: readonly SigningSecret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
@@ -34,11 +34,11 @@ export function addSecret(
   }));
   return [{ secret, since: now, until: null }, ...overlappingSecrets.filter(({ until }) => until > now)].slice(
     0,
-    MAX_SECRETS,
+    MAX_VALID_SECRETS,
   );
 }
 
-/** Returns when the older secrets stop signing, milliseconds since the epoch; null if only the newest secret signs. */
+/** Returns the time when the last older secret expires, milliseconds since the epoch; null if only the newest signs. */
 export function findOverlapEnd(secrets: readonly SigningSecret[], now: number): number | null {
   const endTimes = secrets.map(({ until }) => until ?? 0).filter((until) => until > now);
   return endTimes.length === 0 ? null : Math.max(...endTimes);
@@ -52,17 +52,19 @@ const NO_HEADERS: readonly string[] = [];
  */
 export function createSignatureHeaders(
   secrets: readonly SigningSecret[],
-  { id, body, now }: { readonly id: string; readonly body: string; readonly now: number },
+  { webhookId, body, sentAt }: { readonly webhookId: string; readonly body: string; readonly sentAt: number },
 ): readonly string[] {
   if (secrets.length === 0) return NO_HEADERS;
-  const timestamp = Math.floor(now / 1_000);
-  const validSecrets = secrets.filter(({ until }) => until === null || until > now);
-  const signatures = validSecrets.map(({ secret }) => `v1,${sign(secret, `${id}.${timestamp}.${body}`)}`);
-  return ['webhook-timestamp', String(timestamp), 'webhook-signature', signatures.join(' ')];
+  const timestampS = Math.floor(sentAt / 1_000);
+  const validSecrets = secrets.filter(({ until }) => until === null || until > sentAt);
+  const signatures = validSecrets.map(
+    ({ secret }) => `v1,${computeSignature(secret, `${webhookId}.${timestampS}.${body}`)}`,
+  );
+  return ['webhook-timestamp', String(timestampS), 'webhook-signature', signatures.join(' ')];
 }
 
 /** Returns the base64 HMAC-SHA256 of the content. The SDK verifies it in `receiver/verify-signature.ts`. */
-function sign(secret: string, content: string): string {
-  const key = Buffer.from(secret.slice(SIGNING_SECRET_PREFIX.length), 'base64');
-  return createHmac('sha256', key).update(content).digest('base64');
+function computeSignature(secret: string, content: string): string {
+  const keyBytes = Buffer.from(secret.slice(SIGNING_SECRET_PREFIX.length), 'base64');
+  return createHmac('sha256', keyBytes).update(content).digest('base64');
 }

@@ -23,12 +23,12 @@ function parseRules(text: string): AllowRule[] {
 }
 
 function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames } = {}) {
-  return createSsrfGuard({ resolve, allow: parseRules(rules), loopbackAllowed });
+  return createSsrfGuard({ resolve, allowRules: parseRules(rules), isLoopbackAllowed: loopbackAllowed });
 }
 
 /** Returns 'allowed', 'forbidden', or the failure to resolve the name. */
 async function checkResultFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
-  const verdict = await guardWith(options).check(new URL(target));
+  const verdict = await guardWith(options).checkTarget(new URL(target));
   if ('failure' in verdict) return verdict.failure;
   return verdict.allowed ? 'allowed' : verdict.word;
 }
@@ -84,7 +84,7 @@ test('the check returns every address to dial, in canonical form, once', async (
   const resolve: ResolveName = async () => ({
     addresses: ['8.8.8.8', '2606:4700:0:0::1', '8.8.8.8', '::FFFF:8.8.4.4'],
   });
-  assert.deepEqual(await guardWith({ resolve }).check(new URL('http://target.example/')), {
+  assert.deepEqual(await guardWith({ resolve }).checkTarget(new URL('http://target.example/')), {
     allowed: true,
     addresses: [
       { address: '8.8.8.8', family: 4 },
@@ -100,10 +100,10 @@ test('a name is resolved once, without brackets or trailing dot; an address is n
     asked.push([hostname, timeoutMs]);
     return { addresses: ['8.8.8.8'] };
   };
-  await guardWith({ resolve }).check(new URL('http://Target.Example.:8080/'), 123);
-  await guardWith({ resolve }).check(new URL('http://8.8.8.8/'));
-  await guardWith({ resolve }).check(new URL('http://[2606:4700::1]/'));
-  await guardWith({ resolve }).check(new URL('http://0x08080808/'));
+  await guardWith({ resolve }).checkTarget(new URL('http://Target.Example.:8080/'), 123);
+  await guardWith({ resolve }).checkTarget(new URL('http://8.8.8.8/'));
+  await guardWith({ resolve }).checkTarget(new URL('http://[2606:4700::1]/'));
+  await guardWith({ resolve }).checkTarget(new URL('http://0x08080808/'));
   assert.deepEqual(asked, [['target.example', 123]]);
 });
 
@@ -207,7 +207,7 @@ test('the refusal contains the address and a setting, and that setting allows ex
     ['http://[fe80::5efe:a00:1]/', '', 'CARILLON_ALLOW_TARGETS=[fe80::5efe:a00:1/128]:80,10.0.0.1/32:80'],
   ] as const;
   for (const [target, rules, setting] of refusals) {
-    const verdict = await guardWith({ rules }).check(new URL(target));
+    const verdict = await guardWith({ rules }).checkTarget(new URL(target));
     assert.ok('allowed' in verdict && !verdict.allowed, target);
     assert.equal(verdict.word, 'forbidden');
     assert.equal(verdict.setting, setting);
@@ -226,7 +226,7 @@ test('the refusal contains the address and a setting, and that setting allows ex
 test('an address that cannot be dialled as written is rejected, whatever the settings', async () => {
   const rules = '0.0.0.0/0,::/0,127.0.0.1,zone.example,octal.example,nonsense.example';
   for (const host of ['zone.example', 'octal.example', 'nonsense.example']) {
-    const verdict = await guardWith({ rules, loopbackAllowed: true }).check(new URL(`http://${host}/`));
+    const verdict = await guardWith({ rules, loopbackAllowed: true }).checkTarget(new URL(`http://${host}/`));
     assert.ok('allowed' in verdict && !verdict.allowed, host);
     assert.match(explainForbiddenTarget(verdict), /no setting can allow it$/);
   }

@@ -19,8 +19,8 @@ export type AllowRule = { text: string; port?: number } & (
 export type CheckedAddress = { address: string; family: 4 | 6 };
 
 /**
- * A forbidden target. API responses only contain `word`. `address` (the first forbidden one) and `setting` are for the
- * operator: `setting` is the complete assignment that would allow the target, absent if none can.
+ * A forbidden target. API responses contain only `word`. `address` (the first forbidden address) and `setting` are for
+ * the operator: `setting` is the complete assignment that would allow the target, absent if no setting can allow it.
  */
 export type ForbiddenTarget = { allowed: false; word: 'forbidden'; address: string; setting?: string };
 
@@ -32,18 +32,18 @@ export type TargetCheck =
 
 export type SsrfGuard = {
   /** Resolves the URL's host once, within `dnsTimeoutMs` (default 5 s), and checks each of its addresses. */
-  check(url: URL, dnsTimeoutMs?: number): Promise<TargetCheck>;
+  checkTarget(url: URL, dnsTimeoutMs?: number): Promise<TargetCheck>;
 };
 
 const DEFAULT_DNS_TIMEOUT_MS = 5_000;
 export const MAX_TARGET_LENGTH = 2_048;
-const SETTING_NAME = 'CARILLON_ALLOW_TARGETS';
+const ALLOW_TARGETS_SETTING = 'CARILLON_ALLOW_TARGETS';
 
 /** Maximum number of addresses in the suggested setting, which keeps it readable for names with many addresses. */
 const MAX_SUGGESTED_ADDRESSES = 8;
 
 /** Forbidden IPv4 ranges: the IANA special-purpose registry, and addresses that no receiver can have. */
-const SPECIAL_IPV4 = parseRanges(
+const FORBIDDEN_IPV4_RANGES = parseRanges(
   '0.0.0.0/8', // this network; 0.0.0.0 reaches this machine
   '10.0.0.0/8',
   '100.64.0.0/10', // carrier-grade NAT
@@ -66,8 +66,8 @@ const SPECIAL_IPV4 = parseRanges(
 );
 
 /** IPv6 is an allow list: the global unicast range of IANA, minus its special-purpose ranges. */
-const GLOBAL_IPV6 = parseRanges('2000::/3');
-const SPECIAL_IPV6 = parseRanges(
+const PUBLIC_IPV6_RANGES = parseRanges('2000::/3');
+const FORBIDDEN_IPV6_RANGES = parseRanges(
   '2001::/23', // protocol assignments: ORCHID, benchmarks, AMT, AS112
   '2001:db8::/32', // documentation
   '2620:4f:8000::/48', // AS112
@@ -99,7 +99,7 @@ const EXPLICIT_RULE_RANGES = parseRanges(
 );
 
 /** Host names of cloud metadata services. */
-const METADATA_NAMES = new Set([
+const METADATA_HOST_NAMES = new Set([
   'metadata',
   'metadata.goog',
   'metadata.google.internal',
@@ -109,21 +109,24 @@ const METADATA_NAMES = new Set([
 ]);
 
 const UNSPECIFIED_OR_LOOPBACK_IPV6 = parseRanges('::/127');
-const IPV4_MAPPED = parseRanges('::ffff:0:0/96');
+const IPV4_MAPPED_RANGES = parseRanges('::ffff:0:0/96');
 const LOOPBACK_RANGES = parseRanges('127.0.0.0/8', '::1/128');
 
-/** IPv6 ranges that embed IPv4 addresses; `read` extracts the IPv4 addresses that the traffic would reach. */
-const EMBEDDINGS: readonly { within: readonly AddressRange[]; read: (bytes: number[]) => ipaddr.IPv4[] }[] = [
-  { within: IPV4_MAPPED, read: (bytes) => [ipv4At(bytes, 12)] },
-  { within: parseRanges('::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-compatible
-  { within: parseRanges('::ffff:0:0:0/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // IPv4-translated
-  { within: parseRanges('64:ff9b::/96'), read: (bytes) => [ipv4At(bytes, 12)] }, // NAT64
-  { within: parseRanges('2002::/16'), read: (bytes) => [ipv4At(bytes, 2)] }, // 6to4
+/** IPv6 ranges that embed IPv4 addresses. `readAddresses` extracts the IPv4 addresses that the traffic would reach. */
+const IPV4_EMBEDDINGS: readonly {
+  ranges: readonly AddressRange[];
+  readAddresses: (bytes: number[]) => ipaddr.IPv4[];
+}[] = [
+  { ranges: IPV4_MAPPED_RANGES, readAddresses: (bytes) => [readIpv4(bytes, 12)] },
+  { ranges: parseRanges('::/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-compatible
+  { ranges: parseRanges('::ffff:0:0:0/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-translated
+  { ranges: parseRanges('64:ff9b::/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // NAT64
+  { ranges: parseRanges('2002::/16'), readAddresses: (bytes) => [readIpv4(bytes, 2)] }, // 6to4
   {
-    within: parseRanges('2001::/32'), // Teredo: the server, and the client with all bits inverted
-    read: (bytes) => [
-      ipv4At(bytes, 4),
-      ipv4At(
+    ranges: parseRanges('2001::/32'), // Teredo: the server, and the client with all bits inverted
+    readAddresses: (bytes) => [
+      readIpv4(bytes, 4),
+      readIpv4(
         bytes.map((byte) => byte ^ 0xff),
         12,
       ),
@@ -134,59 +137,60 @@ const EMBEDDINGS: readonly { within: readonly AddressRange[]; read: (bytes: numb
 /**
  * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection
  * (C11, C17), which also stops DNS rebinding. A target is forbidden if any address of its name is neither
- * public nor allowed by the operator. `loopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
+ * public nor allowed by the operator. `isLoopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
  * listens on loopback.
  */
 export function createSsrfGuard({
   resolve,
-  allow,
-  loopbackAllowed,
+  allowRules,
+  isLoopbackAllowed,
 }: {
   resolve: ResolveName;
-  allow: readonly AllowRule[];
-  loopbackAllowed: boolean;
+  allowRules: readonly AllowRule[];
+  isLoopbackAllowed: boolean;
 }): SsrfGuard {
   /**
    * Returns the forbidden parts of an address: the address itself, or IPv4 addresses embedded in it. Empty if the
    * address may be dialled.
    */
-  const forbiddenPartsOf = (address: IpAddress, host: string, port: number): IpAddress[] => {
-    if (loopbackAllowed && isLoopback(address)) return [];
+  const findForbiddenParts = (address: IpAddress, host: string, port: number): IpAddress[] => {
+    if (isLoopbackAllowed && isLoopback(address)) return [];
     return findEffectiveAddresses(address).filter(
-      (part) => !isPublic(part) && !allow.some((rule) => ruleAllows(rule, part, host, port)),
+      (part) => !isPublic(part) && !allowRules.some((rule) => ruleAllows(rule, part, host, port)),
     );
   };
 
   const toForbiddenTarget = (address: string, forbiddenParts: readonly IpAddress[], port: number): ForbiddenTarget => {
-    const allowEntries = new Set(forbiddenParts.map((part) => allowEntryFor(part, port)));
-    const setting = [...allow.map((rule) => rule.text), ...[...allowEntries].slice(0, MAX_SUGGESTED_ADDRESSES)].join(
-      ',',
-    );
-    return { allowed: false, word: 'forbidden', address, setting: `${SETTING_NAME}=${setting}` };
+    const allowEntries = new Set(forbiddenParts.map((part) => formatAllowEntry(part, port)));
+    const setting = [
+      ...allowRules.map((rule) => rule.text),
+      ...[...allowEntries].slice(0, MAX_SUGGESTED_ADDRESSES),
+    ].join(',');
+    return { allowed: false, word: 'forbidden', address, setting: `${ALLOW_TARGETS_SETTING}=${setting}` };
   };
 
   return {
-    async check(url, dnsTimeoutMs = DEFAULT_DNS_TIMEOUT_MS) {
+    async checkTarget(url, dnsTimeoutMs = DEFAULT_DNS_TIMEOUT_MS) {
       const host = hostOf(url);
       const port = portOf(url);
-      const resolved = isIP(host) === 0 ? await resolve(host, dnsTimeoutMs) : { addresses: [host] };
-      if ('failure' in resolved) return resolved;
-      if (resolved.addresses.length === 0) return { failure: 'no_such_name' };
+      const resolveResult = isIP(host) === 0 ? await resolve(host, dnsTimeoutMs) : { addresses: [host] };
+      if ('failure' in resolveResult) return resolveResult;
+      if (resolveResult.addresses.length === 0) return { failure: 'no_such_name' };
 
       const addresses: CheckedAddress[] = [];
-      const forbiddenEntries: { address: string; forbidden: IpAddress[] }[] = [];
-      for (const text of new Set(resolved.addresses)) {
+      const forbiddenEntries: { address: string; forbiddenParts: IpAddress[] }[] = [];
+      for (const text of new Set(resolveResult.addresses)) {
         const address = parseAddress(text);
         if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
-        const forbiddenParts = forbiddenPartsOf(address, host, port);
-        if (forbiddenParts.length > 0) forbiddenEntries.push({ address: text, forbidden: forbiddenParts });
+        const forbiddenParts = findForbiddenParts(address, host, port);
+        if (forbiddenParts.length > 0) forbiddenEntries.push({ address: text, forbiddenParts });
         else addresses.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
       }
 
-      const [firstForbidden] = forbiddenEntries;
-      if (firstForbidden === undefined) return { allowed: true, addresses };
-      const forbiddenParts = forbiddenEntries.flatMap((entry) => entry.forbidden);
-      return toForbiddenTarget(firstForbidden.address, forbiddenParts, port);
+      const [firstForbiddenEntry] = forbiddenEntries;
+      if (firstForbiddenEntry === undefined) return { allowed: true, addresses };
+      const forbiddenParts = forbiddenEntries.flatMap((entry) => entry.forbiddenParts);
+      return toForbiddenTarget(firstForbiddenEntry.address, forbiddenParts, port);
     },
   };
 }
@@ -256,7 +260,7 @@ function parseAllowRule(text: string): AllowRule | { fault: string } {
   if (portText !== undefined && !/^[1-9]\d{0,4}$/.test(portText)) return { fault: 'has a malformed port' };
   if (port !== undefined && port > 65_535) return { fault: 'has a malformed port' };
 
-  const subjectRule = parseRange(subject) ?? parseName(subject);
+  const subjectRule = parseRangeRule(subject) ?? parseNameRule(subject);
   if ('fault' in subjectRule) return subjectRule;
   return { ...subjectRule, text, ...(port === undefined ? {} : { port }) };
 }
@@ -268,7 +272,9 @@ function splitPort(text: string): { subject: string; portText?: string } {
   return portText === undefined ? { subject } : { subject, portText };
 }
 
-function parseRange(subject: string): { kind: 'range'; base: IpAddress; bits: number } | { fault: string } | undefined {
+function parseRangeRule(
+  subject: string,
+): { kind: 'range'; base: IpAddress; bits: number } | { fault: string } | undefined {
   const [addressText = '', bitsText, ...extraParts] = subject.split('/');
   const base = parseAddress(addressText);
   if (base === undefined) return subject.includes('/') ? { fault: 'is not a CIDR' } : undefined;
@@ -281,13 +287,13 @@ function parseRange(subject: string): { kind: 'range'; base: IpAddress; bits: nu
   if (!isNetworkAddress(base, bits)) return { fault: `has bits set beyond its first ${bits}` };
   // Addresses in this range are checked by their embedded IPv4 address (see `findEffectiveAddresses`), so the rule
   // would never match.
-  if (embeddingOf(base)?.within.some(([, prefixBits]) => bits >= prefixBits)) {
+  if (findEmbedding(base)?.ranges.some(([, prefixBits]) => bits >= prefixBits)) {
     return { fault: 'stands for IPv4 addresses: write those instead' };
   }
   return { kind: 'range', base, bits };
 }
 
-function parseName(subject: string): { kind: 'name'; name: string } | { fault: string } {
+function parseNameRule(subject: string): { kind: 'name'; name: string } | { fault: string } {
   const name = subject.toLowerCase().replace(/\.$/, '');
   // Use the spelling of the URL parser, since rules are compared with the parsed host of the target.
   const parsedUrl = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
@@ -295,7 +301,7 @@ function parseName(subject: string): { kind: 'name'; name: string } | { fault: s
     return { fault: 'is neither a CIDR nor an exact name' };
   }
   if (isIP(parsedUrl.hostname) !== 0) return { fault: `is an address: write it as ${parsedUrl.hostname}` };
-  if (METADATA_NAMES.has(parsedUrl.hostname))
+  if (METADATA_HOST_NAMES.has(parsedUrl.hostname))
     return { fault: 'is a metadata service, which cannot be allowed by name' };
   return { kind: 'name', name: parsedUrl.hostname };
 }
@@ -309,8 +315,8 @@ function ruleAllows(rule: AllowRule, address: IpAddress, host: string, port: num
   return isInRanges(address, [[rule.base, rule.bits]]) && explicitRanges.every(([, bits]) => rule.bits >= bits);
 }
 
-/** Returns the entry that allows one address and one port. */
-function allowEntryFor(address: IpAddress, port: number): string {
+/** Formats the entry of `CARILLON_ALLOW_TARGETS` that allows one address and one port. */
+function formatAllowEntry(address: IpAddress, port: number): string {
   return address.kind() === 'ipv4' ? `${address}/32:${port}` : `[${address}/128]:${port}`;
 }
 
@@ -318,14 +324,14 @@ function allowEntryFor(address: IpAddress, port: number): string {
 function findEffectiveAddresses(address: IpAddress): IpAddress[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
-  const parts: IpAddress[] = embeddingOf(address)?.read(bytes) ?? [address];
+  const effectiveAddresses: IpAddress[] = findEmbedding(address)?.readAddresses(bytes) ?? [address];
   // ISATAP embeds the IPv4 address in the lower half under any prefix, so the prefix is checked as well.
-  return isIsatap(bytes) ? [...parts, ipv4At(bytes, 12)] : parts;
+  return isIsatap(bytes) ? [...effectiveAddresses, readIpv4(bytes, 12)] : effectiveAddresses;
 }
 
-function embeddingOf(address: IpAddress): (typeof EMBEDDINGS)[number] | undefined {
+function findEmbedding(address: IpAddress): (typeof IPV4_EMBEDDINGS)[number] | undefined {
   if (isInRanges(address, UNSPECIFIED_OR_LOOPBACK_IPV6)) return undefined;
-  return EMBEDDINGS.find(({ within }) => isInRanges(address, within));
+  return IPV4_EMBEDDINGS.find(({ ranges }) => isInRanges(address, ranges));
 }
 
 /** Whether this is an ISATAP address: `…:0:5efe:a.b.c.d`, with the universal and group bits set or not. */
@@ -335,15 +341,15 @@ function isIsatap(bytes: number[]): boolean {
 }
 
 function isPublic(address: IpAddress): boolean {
-  if (address.kind() === 'ipv4') return !isInRanges(address, SPECIAL_IPV4);
-  return isInRanges(address, GLOBAL_IPV6) && !isInRanges(address, SPECIAL_IPV6);
+  if (address.kind() === 'ipv4') return !isInRanges(address, FORBIDDEN_IPV4_RANGES);
+  return isInRanges(address, PUBLIC_IPV6_RANGES) && !isInRanges(address, FORBIDDEN_IPV6_RANGES);
 }
 
 /**
- * Whether this is a loopback address of this machine. NAT64 addresses of 127.0.0.1 are not: they reach another machine.
+ * Whether this is a loopback address of this machine. A NAT64 address of 127.0.0.1 is not: it reaches another machine.
  */
 function isLoopback(address: IpAddress): boolean {
-  const effectiveAddress = isInRanges(address, IPV4_MAPPED) ? ipv4At(address.toByteArray(), 12) : address;
+  const effectiveAddress = isInRanges(address, IPV4_MAPPED_RANGES) ? readIpv4(address.toByteArray(), 12) : address;
   return isInRanges(effectiveAddress, LOOPBACK_RANGES);
 }
 
@@ -355,8 +361,8 @@ function parseAddress(text: string): IpAddress | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.parse(text);
 }
 
-function isInRanges(address: IpAddress, within: readonly AddressRange[]): boolean {
-  return within.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
+function isInRanges(address: IpAddress, ranges: readonly AddressRange[]): boolean {
+  return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
 }
 
 function isNetworkAddress(base: IpAddress, bits: number): boolean {
@@ -364,7 +370,7 @@ function isNetworkAddress(base: IpAddress, bits: number): boolean {
   return addressClass.networkAddressFromCIDR(`${base}/${bits}`).toString() === base.toString();
 }
 
-function ipv4At(bytes: number[], offset: number): ipaddr.IPv4 {
+function readIpv4(bytes: number[], offset: number): ipaddr.IPv4 {
   return new ipaddr.IPv4(bytes.slice(offset, offset + 4));
 }
 

@@ -9,12 +9,12 @@ import { isHeaderNamed } from '../server/cors.ts';
  * of the credentials is wrong, so that a client cannot guess them one by one (C1). Only the lookup of a caller that is
  * not cached returns a promise; nearly all callers are cached.
  */
-export type CallerLookup = Caller | undefined | Promise<Caller | undefined>;
+export type CallerLookupResult = Caller | undefined | Promise<Caller | undefined>;
 
-export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookup;
+export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookupResult;
 
 /** Looks up the caller by API key and domain. The domain is in lower case. */
-export type AuthenticateKey = (key: string, domain: string) => CallerLookup;
+export type AuthenticateKey = (key: string, domain: string) => CallerLookupResult;
 
 /**
  * Checks whether an authenticated caller may still act. It runs inside the transaction of a write, because access may

@@ -8,7 +8,8 @@ import type { Route } from '../routes/route.ts';
 export type RateBudget = 'reads' | 'writes';
 
 /**
- * All rate limits: the name in headers and metrics, the budget that is limited, and the id by which calls are counted.
+ * The rate limits. Each limit has a name (in headers and metrics), limits one budget, and counts calls by the id that
+ * `of` returns.
  */
 const limitDefinitions = [
   { name: 'key-reads', budget: 'reads', of: (caller: CountedCaller) => caller.keyId },
@@ -56,7 +57,7 @@ export class RateLimits {
   }
 
   /** Whether any limit is configured for this budget. */
-  counts(budget: RateBudget): boolean {
+  isLimited(budget: RateBudget): boolean {
     return this.#limits.some((limit) => limit.budget === budget);
   }
 
@@ -65,19 +66,19 @@ export class RateLimits {
    *
    * @throws Problem `rate_limited` with the seconds until the next call is allowed
    */
-  take(caller: CountedCaller, budget: RateBudget, reply: FastifyReply): void {
+  countCall(caller: CountedCaller, budget: RateBudget, reply: FastifyReply): void {
     if (this.#limits.length === 0) return;
     const appliedLimits = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
     if (appliedLimits.length === 0) return;
     const waitsMs = appliedLimits.map((limit) => limit.buckets.levelOf(limit.of(caller)).waitMs);
     const longestWaitMs = Math.max(...waitsMs);
     for (const [index, limit] of appliedLimits.entries()) {
-      if (longestWaitMs === 0) limit.buckets.take(limit.of(caller));
+      if (longestWaitMs === 0) limit.buckets.takeToken(limit.of(caller));
       else if (waitsMs[index] !== 0) this.#onRefused(limit.name);
     }
     const rateLimitItems = appliedLimits.map((limit) => {
-      const { left, fullMs } = limit.buckets.levelOf(limit.of(caller));
-      return `"${limit.name}";r=${left};t=${Math.ceil(fullMs / 1_000)}`;
+      const { availableTokens, untilFullMs } = limit.buckets.levelOf(limit.of(caller));
+      return `"${limit.name}";r=${availableTokens};t=${Math.ceil(untilFullMs / 1_000)}`;
     });
     reply.header('ratelimit-policy', appliedLimits.map(({ policy }) => policy).join(', '));
     reply.header('ratelimit', rateLimitItems.join(', '));
@@ -86,25 +87,28 @@ export class RateLimits {
 }
 
 /** Adds `rate_limited` to the problems of every route that a limit applies to. */
-export function addRateLimitedProblem(routes: readonly Route[], limits: Pick<RateLimits, 'counts'>): readonly Route[] {
+export function addRateLimitedProblem(
+  routes: readonly Route[],
+  limits: Pick<RateLimits, 'isLimited'>,
+): readonly Route[] {
   return routes.map((route) =>
-    limits.counts(budgetOf(route)) ? { ...route, problems: [...route.problems, 'rate_limited' as const] } : route,
+    limits.isLimited(budgetOf(route)) ? { ...route, problems: [...route.problems, 'rate_limited' as const] } : route,
   );
 }
 
 /**
- * Maximum number of token buckets. Beyond it, the least recently used bucket is evicted, so that the next call for its
- * id starts with a full bucket.
+ * Maximum number of token buckets. At this number, the least recently used bucket is evicted; the next call for its id
+ * starts with a full bucket.
  */
 const MAX_BUCKETS = 50_000;
 
 export type BucketLevel = {
   /** Tokens available now. */
-  readonly left: number;
+  readonly availableTokens: number;
   /** Time until a token is available; 0 if one is available now. */
   readonly waitMs: number;
   /** Time until the bucket is full. */
-  readonly fullMs: number;
+  readonly untilFullMs: number;
 };
 
 /**
@@ -128,14 +132,14 @@ export class TokenBuckets<K> {
     // The small addend compensates for rounding errors in sums of fractions.
     const remainingTokens = Math.floor((this.#windowMs - fullMs) / this.#msPerToken + 1e-6);
     return {
-      left: Math.max(0, remainingTokens),
+      availableTokens: Math.max(0, remainingTokens),
       waitMs: remainingTokens >= 1 ? 0 : fullMs + this.#msPerToken - this.#windowMs,
-      fullMs,
+      untilFullMs: fullMs,
     };
   }
 
   /** Takes a token. An empty bucket goes into debt by at most `maxDebtMs`, which delays its next token. */
-  take(id: K, maxDebtMs = 0): void {
+  takeToken(id: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
     const fullAt = Math.max(now, this.#fullAtById.get(id) ?? 0) + this.#msPerToken;
     this.#fullAtById.delete(id);

@@ -3,7 +3,7 @@ import { Problem, type ProblemCode } from '../../problems.ts';
 import type { Route, RouteInput } from '../routes/route.ts';
 import {
   type AuthenticateKey,
-  type CallerLookup,
+  type CallerLookupResult,
   createFindCallerByKey,
   type FindCaller,
   type Reauthorize,
@@ -15,7 +15,7 @@ export type RouteGroup = {
   readonly prefix: string;
   readonly routes: readonly Route[];
   /** Checks a request before authentication. Returns the problem with which the request is rejected, or undefined. */
-  checkRequest(request: RequestHeaders): Problem | undefined;
+  findRequestProblem(request: RequestHeaders): Problem | undefined;
   readonly findCaller: FindCaller;
   readonly reauthorize: Reauthorize;
   /** Problem code for unauthenticated requests. */
@@ -23,7 +23,7 @@ export type RouteGroup = {
   /** The value of the `WWW-Authenticate` header, which every 401 needs (RFC 9110, 11.6.1). */
   readonly challenge: string;
   /** Headers that are added to every response of the group. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly responseHeaders: Readonly<Record<string, string>>;
   /**
    * Called after a single record was fetched, with the path of the route and the ids in the URL. The response does not
    * wait for the call.
@@ -38,23 +38,23 @@ export const KEY_CHALLENGE = 'Key realm="carillon"';
 export function createApiRouteGroup(
   apiRoutes: readonly Route[],
   keyAuthentication: { authenticate: AuthenticateKey; confirm: Reauthorize },
-  onFetched: NonNullable<RouteGroup['onRecordFetched']>,
+  onRecordFetched: NonNullable<RouteGroup['onRecordFetched']>,
 ): RouteGroup {
   return {
     prefix: '/v2',
     routes: apiRoutes,
-    checkRequest: () => undefined,
+    findRequestProblem: () => undefined,
     findCaller: createFindCallerByKey(keyAuthentication.authenticate),
     reauthorize: keyAuthentication.confirm,
     unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
-    headers: {},
-    onRecordFetched: onFetched,
+    responseHeaders: {},
+    onRecordFetched,
   };
 }
 
 /** Looks up the caller of a session token. */
-export type AuthenticateSession = (token: string) => CallerLookup;
+export type AuthenticateSession = (token: string) => CallerLookupResult;
 
 /**
  * Headers for responses of the console's API: a browser must not cache them, render them as a page, run them as a
@@ -79,7 +79,7 @@ export function createConsoleRouteGroup(
   return {
     prefix: '/console/api',
     routes: consoleRoutes,
-    checkRequest: createCrossOriginCheck(baseUrl),
+    findRequestProblem: createCrossOriginCheck(baseUrl),
     findCaller(request) {
       const token = cookie.readToken(request);
       return token === undefined ? undefined : sessionAuthentication.authenticate(token);
@@ -87,7 +87,7 @@ export function createConsoleRouteGroup(
     reauthorize: sessionAuthentication.confirm,
     unauthenticatedProblem: 'signed_out',
     challenge: 'Session realm="carillon"',
-    headers: CONSOLE_API_HEADERS,
+    responseHeaders: CONSOLE_API_HEADERS,
   };
 }
 
@@ -96,12 +96,12 @@ export function createConsoleRouteGroup(
  * problem with which the request is rejected.
  */
 export function authenticateRequest(group: RouteGroup, request: RequestHeaders): Caller | Promise<Caller> {
-  const problem = group.checkRequest(request);
+  const problem = group.findRequestProblem(request);
   if (problem !== undefined) throw problem;
-  const callerLookup = group.findCaller(request);
-  return callerLookup instanceof Promise
-    ? callerLookup.then((caller) => requireFoundCaller(group, caller))
-    : requireFoundCaller(group, callerLookup);
+  const lookupResult = group.findCaller(request);
+  return lookupResult instanceof Promise
+    ? lookupResult.then((caller) => requireFoundCaller(group, caller))
+    : requireFoundCaller(group, lookupResult);
 }
 
 function requireFoundCaller(group: RouteGroup, caller: Caller | undefined): Caller {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Problem } from '../../problems.ts';
-import { readHeaderLines } from '../server/cors.ts';
+import { readHeaderValues } from '../server/cors.ts';
 
 /**
  * The session cookie, `HttpOnly` and `SameSite=Strict`. Under https, the `__Host-` prefix makes the browser accept the
@@ -16,33 +16,33 @@ export class SessionCookie {
 
   /** Returns the session token in the cookie; undefined if the cookie is missing or sent more than once. */
   readToken(request: Pick<IncomingMessage, 'rawHeaders'>): string | undefined {
-    const { name } = this.#nameAndAttributes();
-    const cookieValues = readHeaderLines(request, 'cookie')
-      .flatMap((line) => line.split(';'))
+    const { name } = this.#computeNameAndAttributes();
+    const cookieValues = readHeaderValues(request, 'cookie')
+      .flatMap((headerValue) => headerValue.split(';'))
       .map((pair) => pair.trim())
       .filter((pair) => pair.startsWith(`${name}=`))
       .map((pair) => pair.slice(name.length + 1));
     return cookieValues.length === 1 ? cookieValues[0] : undefined;
   }
 
-  /** The `Set-Cookie` header that stores a token. */
-  setCookieHeader(token: string, maxAgeMs: number): string {
-    return this.#serialize(token, Math.floor(maxAgeMs / 1_000));
+  /** Returns the `Set-Cookie` header that stores a token in the browser. */
+  createCookieHeader(token: string, maxAgeMs: number): string {
+    return this.#serializeCookie(token, Math.floor(maxAgeMs / 1_000));
   }
 
-  /** The `Set-Cookie` header that removes the cookie. */
-  clearCookieHeader(): string {
-    return this.#serialize('', 0);
+  /** Returns the `Set-Cookie` header that removes the cookie from the browser. */
+  createDeletionHeader(): string {
+    return this.#serializeCookie('', 0);
   }
 
-  #serialize(value: string, maxAgeS: number): string {
-    const { name, attributes } = this.#nameAndAttributes();
+  #serializeCookie(value: string, maxAgeS: number): string {
+    const { name, attributes } = this.#computeNameAndAttributes();
     return [`${name}=${value}`, `Max-Age=${maxAgeS}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', ...attributes].join(
       '; ',
     );
   }
 
-  #nameAndAttributes(): { name: string; attributes: readonly string[] } {
+  #computeNameAndAttributes(): { name: string; attributes: readonly string[] } {
     const { protocol, port } = new URL(this.#baseUrl());
     if (protocol === 'https:') return { name: '__Host-carillon', attributes: ['Secure'] };
     return { name: `carillon_${port === '' ? '80' : port}`, attributes: [] };
@@ -67,11 +67,11 @@ export function createCrossOriginCheck(baseUrl: () => string): (request: Request
 }
 
 function isSameOrigin(request: RequestHeaders, isReadRequest: boolean, baseUrl: () => string): boolean {
-  const [site, ...repeatedSites] = readHeaderLines(request, 'sec-fetch-site');
+  const [site, ...repeatedSites] = readHeaderValues(request, 'sec-fetch-site');
   if (repeatedSites.length > 0) return false;
   // `none` means that the user entered the address. Such a request may read, but not change anything.
   if (site !== undefined) return site === 'same-origin' || (isReadRequest && site === 'none');
-  const [origin, ...repeatedOrigins] = readHeaderLines(request, 'origin');
+  const [origin, ...repeatedOrigins] = readHeaderValues(request, 'origin');
   // Browsers omit `Origin` for same-origin reads.
   if (origin === undefined) return isReadRequest;
   return repeatedOrigins.length === 0 && origin === new URL(baseUrl()).origin;

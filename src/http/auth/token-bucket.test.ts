@@ -8,13 +8,13 @@ test('a full bucket allows a burst, then one call for each refilled token', asyn
   const clock = testClock();
   const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
   for (const left of [3, 2, 1]) {
-    assert.deepEqual([buckets.levelOf('a').left, buckets.levelOf('a').waitMs], [left, 0]);
-    buckets.take('a');
+    assert.deepEqual([buckets.levelOf('a').availableTokens, buckets.levelOf('a').waitMs], [left, 0]);
+    buckets.takeToken('a');
   }
   assert.deepEqual(buckets.levelOf('a'), { left: 0, waitMs: 20_000, fullMs: 60_000 });
-  assert.equal(buckets.levelOf('b').left, 3, 'another one is as full as ever');
+  assert.equal(buckets.levelOf('b').availableTokens, 3, 'another one is as full as ever');
   await clock.advance(19_999);
-  assert.equal(buckets.levelOf('a').left, 0);
+  assert.equal(buckets.levelOf('a').availableTokens, 0);
   await clock.advance(1);
   assert.deepEqual(buckets.levelOf('a'), { left: 1, waitMs: 0, fullMs: 40_000 });
   await clock.advance(10 * 60_000);
@@ -23,11 +23,11 @@ test('a full bucket allows a burst, then one call for each refilled token', asyn
 
 test('beyond 50,000 buckets only the least recently used one is evicted', () => {
   const buckets = new TokenBuckets<number>({ count: 1, windowS: 60 }, testClock());
-  for (let name = 0; name < 50_000; name += 1) buckets.take(name);
-  buckets.take(0);
-  buckets.take(50_000);
+  for (let name = 0; name < 50_000; name += 1) buckets.takeToken(name);
+  buckets.takeToken(0);
+  buckets.takeToken(50_000);
   assert.deepEqual(
-    [0, 1, 2].map((name) => buckets.levelOf(name).left),
+    [0, 1, 2].map((name) => buckets.levelOf(name).availableTokens),
     [0, 1, 0],
   );
 });

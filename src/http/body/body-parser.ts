@@ -10,8 +10,9 @@ declare module 'fastify' {
 
 /**
  * Disables Fastify's body parsing. Each route reads its body itself, so that a response that does not depend on the
- * body is sent before the body has arrived. The hook also hides the `Content-Type` header from Fastify, which would
- * check the media type before the route is known.
+ * body is sent before the body has arrived. Fastify's `bodyLimit` has no effect: `BodyReader` in `read-body.ts` limits
+ * the size. The hook also hides the `Content-Type` header from Fastify, which would check the media type before the
+ * route is known.
  */
 export function disableBodyParsing(app: FastifyInstance): void {
   app.decorateRequest('bodyType', undefined);

@@ -58,8 +58,8 @@ function openTextFiles(): readonly string[] {
 
 plainTest('pieces of any size make one buffer', () => {
   const buffer = new GrowingBuffer();
-  for (let piece = 0; piece < 1_000; piece += 1) buffer.add(Buffer.from([piece % 256]));
-  buffer.add(Buffer.alloc(5_000, 7));
+  for (let piece = 0; piece < 1_000; piece += 1) buffer.append(Buffer.from([piece % 256]));
+  buffer.append(Buffer.alloc(5_000, 7));
   assert.equal(buffer.length, 6_000);
   assert.deepEqual([...buffer.bytes().subarray(998, 1_002)], [998 % 256, 999 % 256, 7, 7]);
 });
@@ -140,12 +140,16 @@ test('a long text that is cut off, too slow or malformed leaves no file open', a
 
 plainTest('each chunk of a long body waits for the turn of its sender before it is scanned', async (t) => {
   const turns: string[] = [];
-  const quota = new Quota({ total: MIB });
+  const quota = new Quota({ maxTotal: MIB });
   const bodies = new BodyReader({
     memoryQuota: quota,
     fileQuota: quota,
     deadlines: defaultTimeouts,
-    connections: () => ({ of: () => undefined, awaitBody: () => undefined, whenOver: () => undefined }),
+    getConnections: () => ({
+      findConnection: () => undefined,
+      setPendingBody: () => undefined,
+      runAfterResponse: () => undefined,
+    }),
     scheduler: { waitForTurn: async (owner) => void turns.push(owner) },
   });
   const server = createServer(async (raw, response) => {
@@ -153,8 +157,8 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
       FastifyRequest,
       FastifyReply,
     ];
-    const sender = { owner: { group: 1, member: 7 }, isKnown: true };
-    const body = await bodies.readLong(request, reply, sender, { name: 'ics', maxBytes: MIB }, '');
+    const sender = { owner: { group: 1, member: 7 }, isAuthenticated: true };
+    const body = await bodies.readWithStreamedField(request, reply, sender, { name: 'ics', maxBytes: MIB }, '');
     await body?.textFile?.close();
     response.end(String(turns.length));
   });

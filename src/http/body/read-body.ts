@@ -23,10 +23,10 @@ export type ParsedBody = {
 };
 
 /**
- * The sender of a body. The body of an authenticated sender (`isKnown`) must arrive at a minimum rate, any other body
- * within a fixed timeout.
+ * The sender of a body. The body of an authenticated sender must arrive at a minimum rate, any other body within a
+ * fixed timeout.
  */
-export type BodySender = { readonly owner: QuotaOwner; readonly isKnown: boolean };
+export type BodySender = { readonly owner: QuotaOwner; readonly isAuthenticated: boolean };
 
 export type BodyDeadlines = {
   /** After this time, the body of an authenticated sender must arrive at `minBodyBytesPerS` on average. */
@@ -42,13 +42,13 @@ export type BodyReaderPorts = {
   /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
-  readonly connections: () => Pick<ConnectionTracker, 'of' | 'awaitBody' | 'whenOver'>;
+  readonly getConnections: () => Pick<ConnectionTracker, 'findConnection' | 'setPendingBody' | 'runAfterResponse'>;
   /** Schedules the chunks of long bodies, so that the requests of other callers run in between. */
   readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
 
 /** Maximum size of a body, unless the route has another limit. */
-export const MAX_BODY_BYTES = 64 * 1_024;
+export const MAX_JSON_BODY_BYTES = 64 * 1_024;
 
 /** Memory that is charged to the quota for each body, in addition to its bytes. */
 const BODY_OVERHEAD_BYTES = 4_096;
@@ -61,20 +61,23 @@ export class BodyReader {
     this.#ports = ports;
   }
 
-  /** Reads a JSON body; undefined if there is none. */
+  /** Reads a JSON body. Returns undefined if the request has no body. */
   read(request: FastifyRequest, reply: FastifyReply, sender: BodySender): Promise<ParsedBody | undefined> | undefined {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
     const bodyBuffer = new GrowingBuffer();
     const { memoryQuota } = this.#ports;
-    const receiveOptions = { ...sender, maxBytes: MAX_BODY_BYTES, quota: memoryQuota };
-    return this.receiveChunks(request, reply, receiveOptions, (chunk) => bodyBuffer.add(chunk)).then(() =>
+    const receiveOptions = { ...sender, maxBytes: MAX_JSON_BODY_BYTES, quota: memoryQuota };
+    return this.receiveChunks(request, reply, receiveOptions, (chunk) => bodyBuffer.append(chunk)).then(() =>
       parseBody(bodyBuffer.bytes()),
     );
   }
 
-  /** Reads a JSON body and streams the text of one field to a file. The other JSON is limited to MAX_BODY_BYTES. */
-  async readLong(
+  /**
+   * Reads a JSON body and streams the text of one field to a file. The JSON without this text is limited to
+   * MAX_JSON_BODY_BYTES.
+   */
+  async readWithStreamedField(
     request: FastifyRequest,
     reply: FastifyReply,
     sender: BodySender,
@@ -83,9 +86,9 @@ export class BodyReader {
   ): Promise<ParsedBody | undefined> {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
-    const extractor = new StreamedFieldExtractor(name, MAX_BODY_BYTES);
+    const extractor = new StreamedFieldExtractor(name, MAX_JSON_BODY_BYTES);
     const bodyHash = createHash('sha256').update(prefix);
-    let text: TemporaryTextFile | undefined;
+    let textFile: TemporaryTextFile | undefined;
     try {
       const { fileQuota, scheduler } = this.#ports;
       const schedulerKey = `body of ${sender.owner.member ?? sender.owner.group}`;
@@ -94,19 +97,19 @@ export class BodyReader {
         bodyHash.update(chunk);
         const textPart = pushChunk(extractor, chunk);
         if (textPart === '') return;
-        text ??= await TemporaryTextFile.create();
-        await text.write(textPart);
+        textFile ??= await TemporaryTextFile.create();
+        await textFile.write(textPart);
       });
-      const remainderJson = withMalformedBodyError(() => extractor.finish());
+      const remainderJson = rethrowAsMalformedBody(() => extractor.finish());
       if (remainderJson.length === 0) return undefined;
       const bodyDigest = bodyHash.digest('base64url');
       return {
-        value: withMalformedBodyError(() => parseJson(remainderJson)),
+        value: rethrowAsMalformedBody(() => parseJson(remainderJson)),
         hashWithPrefix: () => bodyDigest,
-        textFile: text,
+        textFile,
       };
     } catch (error) {
-      await text?.close();
+      await textFile?.close();
       throw error;
     }
   }
@@ -119,21 +122,21 @@ export class BodyReader {
   receiveChunks(
     request: FastifyRequest,
     reply: FastifyReply,
-    { owner, isKnown, maxBytes, quota }: BodySender & { readonly maxBytes: number; readonly quota: Quota },
+    { owner, isAuthenticated, maxBytes, quota }: BodySender & { readonly maxBytes: number; readonly quota: Quota },
     onChunk: (chunk: Buffer) => void | Promise<void>,
   ): Promise<void> {
     const { raw } = request;
     const declaredLength = declaredLengthOf(raw);
     if ((declaredLength ?? 0) > maxBytes) throw new Problem('body_too_large');
     let chargedBytes = BODY_OVERHEAD_BYTES + (declaredLength ?? 0);
-    if (!quota.tryTake(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
-    this.#ports.connections().whenOver(reply.raw, () => quota.release(owner, chargedBytes));
+    if (!quota.tryAcquire(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
+    this.#ports.getConnections().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
-    return this.#receiveBody(raw, isKnown, (chunk, receivedBytes) => {
+    return this.#receiveBody(raw, isAuthenticated, (chunk, receivedBytes) => {
       if (receivedBytes > maxBytes) throw new Problem('body_too_large');
       if (declaredLength === undefined) {
-        if (!quota.tryTake(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
+        if (!quota.tryAcquire(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
         chargedBytes += chunk.length;
       }
       return onChunk(chunk);
@@ -146,14 +149,14 @@ export class BodyReader {
     onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
     const { deadlines } = this.#ports;
-    const connections = this.#ports.connections();
-    const connection = connections.of(request.socket);
+    const connections = this.#ports.getConnections();
+    const connection = connections.findConnection(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let receivedBytes = 0;
     let chunkInProgress: Promise<void> | undefined;
     const stopListening = () => {
       request.off('data', onData).off('end', onEnd).off('error', failReceiving);
-      if (connection !== undefined) connections.awaitBody(connection, undefined);
+      if (connection !== undefined) connections.setPendingBody(connection, undefined);
     };
     // Node emits `end` and `error` even while a chunk is being processed, so the promise waits for that chunk.
     const failReceiving = (error: unknown) => {
@@ -172,19 +175,22 @@ export class BodyReader {
     const onData = (chunk: Buffer) => {
       receivedBytes += chunk.length;
       try {
-        const chunkDone = onChunk(chunk, receivedBytes);
-        if (chunkDone === undefined) return;
-        chunkInProgress = chunkDone;
+        const chunkPromise = onChunk(chunk, receivedBytes);
+        if (chunkPromise === undefined) return;
+        chunkInProgress = chunkPromise;
         request.pause();
-        chunkDone.then(() => request.resume(), failReceiving);
+        chunkPromise.then(() => request.resume(), failReceiving);
       } catch (error) {
         failReceiving(error);
       }
     };
     request.on('data', onData).on('end', onEnd).on('error', failReceiving);
     if (connection !== undefined) {
-      const isLate = (ageMs: number) => isBodyTooSlow({ isKnown, ageMs, received: receivedBytes }, deadlines);
-      connections.awaitBody(connection, { isLate, rejectLate: () => failReceiving(new Problem('request_timeout')) });
+      const isLate = (ageMs: number) => isBodyTooSlow({ isAuthenticated: isKnown, ageMs, receivedBytes }, deadlines);
+      connections.setPendingBody(connection, {
+        isTooSlow: isLate,
+        rejectTooSlow: () => failReceiving(new Problem('request_timeout')),
+      });
     }
     return promise;
   }
@@ -193,7 +199,7 @@ export class BodyReader {
 function parseBody(bytes: Buffer): ParsedBody | undefined {
   if (bytes.length === 0) return undefined;
   const hashWithPrefix = (prefix: string) => hash('sha256', Buffer.concat([Buffer.from(prefix), bytes]), 'base64url');
-  return { value: withMalformedBodyError(() => parseJson(bytes)), hashWithPrefix };
+  return { value: rethrowAsMalformedBody(() => parseJson(bytes)), hashWithPrefix };
 }
 
 function pushChunk(extractor: StreamedFieldExtractor, chunk: Buffer): string {
@@ -204,9 +210,9 @@ function pushChunk(extractor: StreamedFieldExtractor, chunk: Buffer): string {
   }
 }
 
-function withMalformedBodyError<T>(read: () => T): T {
+function rethrowAsMalformedBody<T>(parse: () => T): T {
   try {
-    return read();
+    return parse();
   } catch {
     throw new Problem('malformed_body');
   }
@@ -214,11 +220,11 @@ function withMalformedBodyError<T>(read: () => T): T {
 
 /** Whether an incomplete body has exceeded its timeout or falls short of the minimum rate. */
 export function isBodyTooSlow(
-  { isKnown, ageMs, received }: { isKnown: boolean; ageMs: number; received: number },
+  { isAuthenticated, ageMs, receivedBytes }: { isAuthenticated: boolean; ageMs: number; receivedBytes: number },
   { bodyGraceMs, minBodyBytesPerS, visitorBodyMs }: BodyDeadlines,
 ): boolean {
-  if (!isKnown) return ageMs >= visitorBodyMs;
-  return ageMs >= bodyGraceMs && received <= ((ageMs - bodyGraceMs) / 1_000) * minBodyBytesPerS;
+  if (!isAuthenticated) return ageMs >= visitorBodyMs;
+  return ageMs >= bodyGraceMs && receivedBytes <= ((ageMs - bodyGraceMs) / 1_000) * minBodyBytesPerS;
 }
 
 /** Returns the declared `Content-Length`: 0 if there is no body, undefined if the body is chunked. */
@@ -226,7 +232,10 @@ function declaredLengthOf({ headers }: IncomingMessage): number | undefined {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : undefined;
 }
 
-/** Whether the client waits for `100 Continue`. With a `checkContinue` listener, Node does not send it by itself. */
+/**
+ * Whether the client waits for `100 Continue`. With a `checkContinue` listener, Node does not send this response by
+ * itself.
+ */
 function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect);
 }

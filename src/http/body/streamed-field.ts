@@ -37,7 +37,7 @@ export class StreamedFieldExtractor {
   /** Whether the next string at depth 1 is a field name. */
   #isNameNext = false;
   /** Whether the next value at depth 1 belongs to the streamed field. */
-  #isFieldNext = false;
+  #isStreamedValueNext = false;
   #stringKind: 'none' | 'name' | 'other' | 'text' = 'none';
   /** Whether the previous byte was a backslash that begins an escape. */
   #isEscaped = false;
@@ -57,7 +57,7 @@ export class StreamedFieldExtractor {
   }
 
   /**
-   * Processes the next chunk and returns the decoded part of the text in it.
+   * Scans the next chunk and returns the decoded part of the streamed text that the chunk contains.
    *
    * @throws SyntaxError or TypeError if the input is malformed; RemainderTooLargeError if the remainder is too large
    */
@@ -75,10 +75,10 @@ export class StreamedFieldExtractor {
         this.#placeholderOffset = this.#remainder.length;
         continue;
       }
-      const { end, isLast } = findTextEnd(bytes, position);
-      text += this.#decodeText(bytes.subarray(position, end), isLast);
+      const { end, isTextComplete } = findTextEnd(bytes, position);
+      text += this.#decodeText(bytes.subarray(position, end), isTextComplete);
       segmentStart = end;
-      if (!isLast) break;
+      if (!isTextComplete) break;
       this.#stringKind = 'none';
       position = end + 1;
     }
@@ -106,7 +106,7 @@ export class StreamedFieldExtractor {
 
   #addToRemainder(bytes: Buffer): void {
     if (this.#remainder.length + bytes.length > this.#maxRemainderBytes) throw new RemainderTooLargeError();
-    this.#remainder.add(bytes);
+    this.#remainder.append(bytes);
   }
 
   /**
@@ -118,7 +118,7 @@ export class StreamedFieldExtractor {
     for (let position = begin; position < end; position += 1) {
       const byte = bytes[position] ?? 0;
       if (this.#stringKind === 'none') {
-        if (this.#processStructuralByte(byte)) return position + 1;
+        if (this.#consumeStructuralByte(byte)) return position + 1;
         continue;
       }
       if (this.#isEscaped) this.#isEscaped = false;
@@ -132,22 +132,22 @@ export class StreamedFieldExtractor {
     return end;
   }
 
-  /** Processes a byte outside of strings. Returns whether the streamed text begins after this byte. */
-  #processStructuralByte(byte: number): boolean {
+  /** Updates the state for a byte outside of strings. Returns whether the streamed text begins after this byte. */
+  #consumeStructuralByte(byte: number): boolean {
     if (byte === QUOTE) return this.#beginString();
     if (byte === BEGIN_OBJECT || byte === BEGIN_LIST) {
       this.#depth += 1;
       if (this.#depth === 1) [this.#isTopLevelObject, this.#isNameNext] = [byte === BEGIN_OBJECT, true];
     } else if (byte === END_OBJECT || byte === END_LIST) this.#depth -= 1;
     else if (this.#depth !== 1) return false;
-    else if (byte === COMMA) [this.#isNameNext, this.#isFieldNext] = [true, false];
+    else if (byte === COMMA) [this.#isNameNext, this.#isStreamedValueNext] = [true, false];
     else if (byte === COLON) this.#isNameNext = false;
     return false;
   }
 
   #beginString(): boolean {
     const isTopLevel = this.#depth === 1 && this.#isTopLevelObject;
-    const isStreamedText = isTopLevel && !this.#isNameNext && this.#isFieldNext;
+    const isStreamedText = isTopLevel && !this.#isNameNext && this.#isStreamedValueNext;
     if (isStreamedText && this.#placeholderOffset !== undefined) throw new SyntaxError('The field is repeated.');
     this.#stringKind = isStreamedText ? 'text' : isTopLevel && this.#isNameNext ? 'name' : 'other';
     this.#nameBytes = [];
@@ -155,15 +155,15 @@ export class StreamedFieldExtractor {
   }
 
   #endString(): void {
-    if (this.#stringKind === 'name') this.#isFieldNext = decodeFieldName(this.#nameBytes) === this.#fieldName;
+    if (this.#stringKind === 'name') this.#isStreamedValueNext = decodeFieldName(this.#nameBytes) === this.#fieldName;
     this.#stringKind = 'none';
   }
 
-  #decodeText(bytes: Buffer, isLast: boolean): string {
-    const escapedText = this.#decoder.decode(bytes, { stream: !isLast });
+  #decodeText(bytes: Buffer, isTextComplete: boolean): string {
+    const escapedText = this.#decoder.decode(bytes, { stream: !isTextComplete });
     const decodedText: string = this.#pendingSurrogate + JSON.parse(`"${escapedText}"`);
     // Keep back the first half of a surrogate pair until the second half arrives.
-    const endsInHighSurrogate = !isLast && /[\ud800-\udbff]$/.test(decodedText);
+    const endsInHighSurrogate = !isTextComplete && /[\ud800-\udbff]$/.test(decodedText);
     this.#pendingSurrogate = endsInHighSurrogate ? decodedText.slice(-1) : '';
     const text = endsInHighSurrogate ? decodedText.slice(0, -1) : decodedText;
     this.#isTextWellFormed &&= text.isWellFormed();
@@ -183,17 +183,17 @@ function decodeFieldName(bytes: readonly number[]): unknown {
 }
 
 /**
- * Returns where the text ends in these bytes: at the closing quote, the first incomplete escape, or the end of the
- * bytes.
+ * Returns where the text ends in these bytes: at the closing quote (the text is complete), the first incomplete escape,
+ * or the end of the bytes.
  */
-function findTextEnd(bytes: Buffer, begin: number): { readonly end: number; readonly isLast: boolean } {
+function findTextEnd(bytes: Buffer, begin: number): { readonly end: number; readonly isTextComplete: boolean } {
   let quoteIndex = bytes.indexOf(QUOTE, begin);
   let backslashIndex = bytes.indexOf(BACKSLASH, begin);
   while (backslashIndex !== -1 && (quoteIndex === -1 || backslashIndex < quoteIndex)) {
-    const afterEscape = backslashIndex + (bytes[backslashIndex + 1] === LOWER_U ? 6 : 2);
-    if (afterEscape > bytes.length) return { end: backslashIndex, isLast: false };
-    if (quoteIndex !== -1 && quoteIndex < afterEscape) quoteIndex = bytes.indexOf(QUOTE, afterEscape);
-    backslashIndex = bytes.indexOf(BACKSLASH, afterEscape);
+    const escapeEnd = backslashIndex + (bytes[backslashIndex + 1] === LOWER_U ? 6 : 2);
+    if (escapeEnd > bytes.length) return { end: backslashIndex, isTextComplete: false };
+    if (quoteIndex !== -1 && quoteIndex < escapeEnd) quoteIndex = bytes.indexOf(QUOTE, escapeEnd);
+    backslashIndex = bytes.indexOf(BACKSLASH, escapeEnd);
   }
-  return quoteIndex === -1 ? { end: bytes.length, isLast: false } : { end: quoteIndex, isLast: true };
+  return quoteIndex === -1 ? { end: bytes.length, isTextComplete: false } : { end: quoteIndex, isTextComplete: true };
 }

@@ -59,7 +59,7 @@ export class GrowingBuffer {
   }
 
   /** Appends a copy: the chunk may be a view of a buffer that the socket reuses. */
-  add(chunk: Uint8Array): void {
+  append(chunk: Uint8Array): void {
     const requiredLength = this.#length + chunk.length;
     if (requiredLength > this.#buffer.length) {
       const largerBuffer = Buffer.allocUnsafeSlow(Math.max(requiredLength, 2 * this.#buffer.length));

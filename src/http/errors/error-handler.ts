@@ -30,7 +30,7 @@ export type ErrorHandlerPorts = {
   readonly wrongKeys: RequestRate | undefined;
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */
-  readonly onDenied: (denied: DeniedRequest) => void;
+  readonly onDenied: (denial: DeniedRequest) => void;
   /** Called when a response is delayed, because a delayed request must not hold a request slot. */
   readonly onDelay: (reply: FastifyReply) => void;
   /** Pauses the connection of a delayed response: a client that sends another request is disconnected. */
@@ -67,7 +67,7 @@ export class ErrorHandler {
   async reject(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const problem = problemOf(error);
     this.#reportDenial(request, problem);
-    await this.#delay(request, reply, problem);
+    await this.#delayResponse(request, reply, problem);
     if (problem === undefined || problem.cause !== undefined) this.logFailure(request, problem?.cause ?? error);
     return this.send(reply, problem ?? new Problem('internal'));
   }
@@ -85,7 +85,7 @@ export class ErrorHandler {
     try {
       if (group !== undefined) {
         request.caller = await authenticateRequest(group, request.raw);
-        this.#ports.limits.take(request.caller, 'reads', reply);
+        this.#ports.limits.countCall(request.caller, 'reads', reply);
       }
     } catch (rejection) {
       errorToSend = rejection;
@@ -104,7 +104,7 @@ export class ErrorHandler {
   }
 
   /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
-  async #delay(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
+  async #delayResponse(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
     const { onDelay, pauseConnection } = this.#ports;
     const onWait = (endDelay: () => void) => {
       onDelay(reply);

@@ -40,7 +40,7 @@ export class Tarpit<K> {
     const { clock, maxDelayMs } = this.#ports;
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.levelOf(id);
-    this.#buckets.take(id, maxDelayMs);
+    this.#buckets.takeToken(id, maxDelayMs);
     if (this.#isStopped || waitMs === 0 || this.#activeDelays.size >= MAX_DELAYED_RESPONSES) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     const cancelTimer = clock.after(Math.min(waitMs, maxDelayMs), () => endDelay());

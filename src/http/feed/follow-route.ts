@@ -20,8 +20,8 @@ import {
   readQuery,
 } from '../routes/query-parameters.ts';
 import type { FeedRequest, FeedSlice, Route, RouteHead, RouteInput } from '../routes/route.ts';
-import { readHeaderLines } from '../server/cors.ts';
-import { EVENT_STREAM, prefersEventStream, READ_BATCH_SIZE, streamEvents } from './sse.ts';
+import { readHeaderValues } from '../server/cors.ts';
+import { EVENT_STREAM_TYPE, prefersEventStream, STREAM_BATCH_SIZE, streamEvents } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
 /** Maximum duration of a long poll, in seconds. */
@@ -30,24 +30,24 @@ const MAX_WAIT_S = 30;
 /** Number of chunks that a stream prefetches. */
 const PREFETCH_CHUNKS = 1;
 
-const CURSOR_REQUIREMENT = 'must be a cursor that was answered before';
+const INVALID_CURSOR_MESSAGE = 'must be a cursor that was answered before';
 
 const waitParameter: QueryParameter<number> = {
   description: 'Seconds to wait for new entries if there are none; values above 30 are treated as 30.',
   schema: { type: 'integer', minimum: 0, default: 0 },
   errorMessage: 'must be a whole number of at least 0',
-  read: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
+  parse: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
 };
 
-/** Parses a feed cursor: the position of an occurrence. `followNotifications` checks that it was issued. */
+/** Parses a feed cursor: the feed position of an occurrence. `followNotifications` checks that it was issued. */
 const parseFeedCursor = (text: string): number | undefined => parseId(text);
 
 const feedParameters = {
   after: {
     description: 'The cursor to continue after. `latest`: only new entries. Omitted: from the oldest stored entry.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
-    errorMessage: `${CURSOR_REQUIREMENT}, or latest`,
-    read: (text) => (text === 'latest' ? text : parseFeedCursor(text)),
+    errorMessage: `${INVALID_CURSOR_MESSAGE}, or latest`,
+    parse: (text) => (text === 'latest' ? text : parseFeedCursor(text)),
   } as QueryParameter<number | 'latest'>,
   limit: {
     ...pagingParameters.limit,
@@ -59,7 +59,10 @@ const feedParameters = {
 /** Stored feed entries after a cursor, the cursor to continue with, and whether the end of the feed was reached. */
 export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly nextCursor: number; readonly isEnd: boolean };
 
-/** Defines a feed route (X2): `{ data, next }` immediately, as a long poll, or as a stream of server-sent events. */
+/**
+ * Defines a feed route (X2). The route returns `{ data, next }` immediately or after a long poll, or it streams
+ * server-sent events.
+ */
 export function defineFeedRoute<Path extends string, P extends QueryParameters, F extends Fields>(
   definition: RouteHead<Path> & {
     parameters: P;
@@ -95,7 +98,7 @@ export function defineFeedRoute<Path extends string, P extends QueryParameters, 
       );
       const entries = rows.map((row) => ({
         ...definition.cursorAndKindOf(row),
-        shown: serializeRecord(definition.fields, row),
+        output: serializeRecord(definition.fields, row),
       }));
       return { entries, nextCursor, isEnd };
     },
@@ -117,26 +120,26 @@ export type FollowPorts = {
   readonly feedWaiters: FeedWaiters;
   readonly clock: Clock;
   readonly route: Extract<Route, { mode: 'follow' }>;
-  viewOf(caller: Caller): AccountView;
+  createView(caller: Caller): AccountView;
   /** Authenticates the caller again; rejects if the caller may no longer read the feed. */
   reauthenticate(): Promise<Caller>;
-  /** Releases the request slot of the call before it waits for entries. */
+  /** Releases the request slot of the call, so that a waiting call holds no slot. */
   releaseRequestSlot(): void;
   /** Reports an internal error in the middle of a stream. */
   reportError(error: unknown): void;
 };
 
-type FollowRequest = FeedRequest & {
+type ParsedFeedRequest = FeedRequest & {
   readonly parameterValues: Readonly<Record<string, unknown>>;
   readonly waitMs: number;
   readonly isStream: boolean;
 };
 
-function parseFollowRequest(
+function parseFeedRequest(
   request: FastifyRequest,
   parameters: QueryParameters,
   query: RouteInput['query'],
-): FollowRequest {
+): ParsedFeedRequest {
   const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...feedParameters }, query);
   // A HEAD request never waits for entries.
   if (request.method === 'HEAD') return { parameterValues: given, after, limit, waitMs: 0, isStream: false };
@@ -145,7 +148,7 @@ function parseFollowRequest(
   return {
     parameterValues: given,
     after: readLastEventId(request) ?? after,
-    limit: READ_BATCH_SIZE,
+    limit: STREAM_BATCH_SIZE,
     waitMs: 0,
     isStream: true,
   };
@@ -159,30 +162,26 @@ export async function respondWithFeed(
   input: RouteInput,
   ports: FollowPorts,
 ): Promise<FastifyReply> {
-  const { feedWaiters, route, viewOf } = ports;
-  const { parameterValues, after, limit, waitMs, isStream } = parseFollowRequest(
-    request,
-    route.parameters,
-    input.query,
-  );
+  const { feedWaiters, route, createView } = ports;
+  const { parameterValues, after, limit, waitMs, isStream } = parseFeedRequest(request, route.parameters, input.query);
   const readEntries = (caller: Caller, after: FeedRequest['after']) =>
-    route.read(viewOf(caller), caller, parameterValues, { after, limit });
+    route.read(createView(caller), caller, parameterValues, { after, limit });
   if (!isStream && waitMs === 0) return sendFeedPage(reply, await readEntries(caller, after));
 
-  const waiter = feedWaiters.join(caller.accountId);
+  const waiter = feedWaiters.addWaiter(caller.accountId);
   reply.raw.once('close', () => waiter.end());
   if (reply.raw.destroyed) waiter.end();
   const readEntriesAfter = (cursor: number) =>
-    feedWaiters.read(waiter, async () => readEntries(await ports.reauthenticate(), cursor));
+    feedWaiters.runRead(waiter, async () => readEntries(await ports.reauthenticate(), cursor));
   try {
-    const firstPage = await feedWaiters.read(waiter, () => readEntries(caller, after));
+    const firstPage = await feedWaiters.runRead(waiter, () => readEntries(caller, after));
     ports.releaseRequestSlot();
     if (isStream && !reply.sent) return sendEventStream(reply, waiter, firstPage, readEntriesAfter, ports);
     const page = isStream ? firstPage : await waitForEntries(waiter, firstPage, waitMs, readEntriesAfter, ports.clock);
-    feedWaiters.leave(waiter);
+    feedWaiters.removeWaiter(waiter);
     return sendFeedPage(reply, page);
   } catch (error) {
-    feedWaiters.leave(waiter);
+    feedWaiters.removeWaiter(waiter);
     throw error;
   }
 }
@@ -192,10 +191,10 @@ export async function respondWithFeed(
  * `after`, because a reconnecting client sends both.
  */
 function readLastEventId(request: FastifyRequest): number | undefined {
-  const [text, ...repeatedValues] = readHeaderLines(request.raw, 'last-event-id');
+  const [text, ...repeatedValues] = readHeaderValues(request.raw, 'last-event-id');
   if (text === undefined) return undefined;
   const cursor = repeatedValues.length > 0 ? undefined : parseFeedCursor(text);
-  if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: CURSOR_REQUIREMENT }]);
+  if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: INVALID_CURSOR_MESSAGE }]);
   return cursor;
 }
 
@@ -211,7 +210,7 @@ async function waitForEntries(
   while (page.entries.length === 0 && !waiter.isEnded) {
     const remainingMs = deadline - clock.monotonic();
     if (remainingMs <= 0) break;
-    waiter.position = page.nextCursor;
+    waiter.lastReadPosition = page.nextCursor;
     if (page.isEnd) await waiter.sleep(clock, remainingMs);
     if (waiter.isEnded) break;
     page = await readEntriesAfter(page.nextCursor);
@@ -222,7 +221,7 @@ async function waitForEntries(
 function sendFeedPage(reply: FastifyReply, { entries, nextCursor }: FeedSlice): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  const body = { data: entries.map(({ shown }) => shown), next: String(nextCursor) };
+  const body = { data: entries.map(({ output }) => output), next: String(nextCursor) };
   return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
 }
 
@@ -233,12 +232,12 @@ function sendEventStream(
   readEntriesAfter: (cursor: number) => Promise<FeedSlice>,
   { feedWaiters, clock, reauthenticate, reportError }: FollowPorts,
 ): FastifyReply {
-  const checkAccess = () => feedWaiters.withReadPermit(reauthenticate);
-  const eventChunks = streamEvents(waiter, firstPage, { clock, read: readEntriesAfter, check: checkAccess });
+  const requireAccess = () => feedWaiters.withReadPermit(reauthenticate);
+  const eventChunks = streamEvents(waiter, firstPage, { clock, readEntriesAfter, requireAccess });
   const eventStream = Readable.from(eventChunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
   eventStream.once('error', reportError);
-  eventStream.once('close', () => feedWaiters.leave(waiter));
+  eventStream.once('close', () => feedWaiters.removeWaiter(waiter));
   // `x-accel-buffering` prevents a proxy from buffering the stream.
   const streamHeaders = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
-  return reply.headers(streamHeaders).type(`${EVENT_STREAM}; charset=utf-8`).send(eventStream);
+  return reply.headers(streamHeaders).type(`${EVENT_STREAM_TYPE}; charset=utf-8`).send(eventStream);
 }

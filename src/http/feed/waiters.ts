@@ -3,21 +3,21 @@ import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
 
 /** Interval of the poll that finds new entries if a commit event was lost. */
-const POLL_INTERVAL_MS = 1_000;
+const FEED_POLL_INTERVAL_MS = 1_000;
 const ACCOUNTS_PER_QUERY = 500;
 
 /**
  * Maximum number of concurrent reads of all waiters, so that the database has capacity for other requests when many
  * waiters wake up together.
  */
-const READ_CONCURRENCY = 8;
+const MAX_CONCURRENT_READS = 8;
 
 /** A request that waits for new feed entries of an account. */
 export class FeedWaiter {
   readonly accountId: number;
   /** Feed position up to which the waiter has read. */
-  position = 0;
-  isWaiting = false;
+  lastReadPosition = 0;
+  isSleeping = false;
   #isEnded = false;
   #isWoken = false;
   #resolveSleep: (() => void) | undefined;
@@ -48,18 +48,18 @@ export class FeedWaiter {
   }
 
   /**
-   * Waits up to `waitMs` for a wake-up, but not at all if there was one since the last `beginReading`. Returns whether
-   * there was a wake-up.
+   * Waits at most `waitMs` for a wake-up. Does not wait if a wake-up has happened since the last `beginReading`.
+   * Returns whether there was a wake-up.
    */
   async sleep(clock: Clock, waitMs: number): Promise<boolean> {
     if (this.#isWoken || this.#isEnded) return true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#resolveSleep = resolve;
-    this.isWaiting = true;
+    this.isSleeping = true;
     const cancelTimeout = clock.after(waitMs, resolve);
     await promise;
     cancelTimeout();
-    this.isWaiting = false;
+    this.isSleeping = false;
     this.#resolveSleep = undefined;
     return this.#isWoken;
   }
@@ -69,7 +69,7 @@ type FeedWaitersPorts = { readonly store: Store; readonly clock: Clock; readonly
 
 /**
  * All requests that wait for feed entries (X2). A commit event wakes them immediately; a poll of all their
- * accounts once a second covers lost events. A waiter holds no database connection.
+ * accounts once a second covers lost commit events. A waiter holds no database connection.
  */
 export class FeedWaiters {
   readonly #store: Store;
@@ -78,7 +78,7 @@ export class FeedWaiters {
   readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
   readonly #queuedReads: (() => void)[] = [];
   #waiterCount = 0;
-  #activeReads = 0;
+  #activeReadCount = 0;
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
 
@@ -94,10 +94,10 @@ export class FeedWaiters {
   }
 
   /**
-   * Adds a waiter, which has to be removed with `leave`. Throws `overloaded` if there are `maxWaiters` waiters already,
-   * or a quarter of this number for the account.
+   * Adds a waiter, which has to be removed with `removeWaiter`. Throws `overloaded` if there are already `maxWaiters`
+   * waiters, or a quarter of this number for the account.
    */
-  join(accountId: number): FeedWaiter {
+  addWaiter(accountId: number): FeedWaiter {
     const accountWaiters = this.#waitersByAccount.get(accountId) ?? new Set();
     if (this.#waiterCount >= this.#maxWaiters || accountWaiters.size >= Math.ceil(this.#maxWaiters / 4))
       throw new Problem('overloaded');
@@ -105,11 +105,11 @@ export class FeedWaiters {
     if (this.#isStopped) waiter.end();
     this.#waitersByAccount.set(accountId, accountWaiters.add(waiter));
     this.#waiterCount += 1;
-    this.#cancelPoll ??= this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll());
+    this.#cancelPoll ??= this.#clock.after(FEED_POLL_INTERVAL_MS, () => void this.#poll());
     return waiter;
   }
 
-  leave(waiter: FeedWaiter): void {
+  removeWaiter(waiter: FeedWaiter): void {
     const accountWaiters = this.#waitersByAccount.get(waiter.accountId);
     if (accountWaiters?.delete(waiter) !== true) return;
     this.#waiterCount -= 1;
@@ -120,19 +120,20 @@ export class FeedWaiters {
   }
 
   /** Runs a read of this waiter within the concurrency limit. */
-  read<T>(waiter: FeedWaiter, work: () => Promise<T>): Promise<T> {
+  runRead<T>(waiter: FeedWaiter, operation: () => Promise<T>): Promise<T> {
     return this.withReadPermit(() => {
       waiter.beginReading();
-      return work();
+      return operation();
     });
   }
 
-  /** Runs `work` within the concurrency limit of reads. */
-  async withReadPermit<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#activeReads >= READ_CONCURRENCY) await new Promise<void>((resolve) => this.#queuedReads.push(resolve));
-    else this.#activeReads += 1;
+  /** Runs `operation` within the concurrency limit of reads. */
+  async withReadPermit<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.#activeReadCount >= MAX_CONCURRENT_READS)
+      await new Promise<void>((resolve) => this.#queuedReads.push(resolve));
+    else this.#activeReadCount += 1;
     try {
-      return await work();
+      return await operation();
     } finally {
       // Release the permit in the next event-loop iteration, so that other requests are processed in between.
       setImmediate(() => this.#releaseReadPermit());
@@ -141,7 +142,7 @@ export class FeedWaiters {
 
   #releaseReadPermit(): void {
     const startNextRead = this.#queuedReads.shift();
-    if (startNextRead === undefined) this.#activeReads -= 1;
+    if (startNextRead === undefined) this.#activeReadCount -= 1;
     else startNextRead();
   }
 
@@ -166,7 +167,7 @@ export class FeedWaiters {
 
   async #poll(): Promise<void> {
     const accountIds = [...this.#waitersByAccount]
-      .filter(([, waiters]) => [...waiters].some((waiter) => waiter.isWaiting))
+      .filter(([, waiters]) => [...waiters].some((waiter) => waiter.isSleeping))
       .map(([accountId]) => accountId);
     try {
       for (let offset = 0; offset < accountIds.length; offset += ACCOUNTS_PER_QUERY) {
@@ -175,7 +176,8 @@ export class FeedWaiters {
     } catch {
       // The database is unavailable; the next poll retries.
     }
-    this.#cancelPoll = this.#waiterCount > 0 ? this.#clock.after(POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
+    this.#cancelPoll =
+      this.#waiterCount > 0 ? this.#clock.after(FEED_POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
   }
 
   async #pollAccounts(accountIds: readonly number[]): Promise<void> {
@@ -185,7 +187,8 @@ export class FeedWaiters {
       .where('account_id', 'in', accountIds)
       .execute();
     for (const { account_id, position } of rows) {
-      for (const waiter of this.#waitersByAccount.get(account_id) ?? []) if (position > waiter.position) waiter.wake();
+      for (const waiter of this.#waitersByAccount.get(account_id) ?? [])
+        if (position > waiter.lastReadPosition) waiter.wake();
     }
   }
 }

@@ -41,29 +41,29 @@ export function daysInMonth(year: number, month: number): number {
 
 const DAY_MS = 86_400_000;
 
-/** Cache of formatted days, by days since the epoch. It is effective, because the records of a list share few days. */
+/** Cache of formatted days, by days since 1970-01-01. It is effective, because the records of a list share few days. */
 const formattedDayCache = new Map<number, string>();
 const MAX_CACHED_DAYS = 1_000;
 
-function formatDay(epochDay: number): string {
-  let formattedDay = formattedDayCache.get(epochDay);
+function formatDay(unixDay: number): string {
+  let formattedDay = formattedDayCache.get(unixDay);
   if (formattedDay === undefined) {
-    formattedDay = new Date(epochDay * DAY_MS).toISOString().slice(0, 10);
+    formattedDay = new Date(unixDay * DAY_MS).toISOString().slice(0, 10);
     if (formattedDayCache.size >= MAX_CACHED_DAYS) formattedDayCache.clear();
-    formattedDayCache.set(epochDay, formattedDay);
+    formattedDayCache.set(unixDay, formattedDay);
   }
   return formattedDay;
 }
 
 const twoDigitNumbers = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
-/** Formats milliseconds since the epoch as `YYYY-MM-DD HH:MM:SS` in UTC; null as NO_DATE. */
+/** Formats a Unix time in milliseconds as `YYYY-MM-DD HH:MM:SS` in UTC; null as NO_DATE. */
 export function formatTimestamp(atMs: number | null): string {
   if (atMs === null) return NO_DATE;
-  const epochDay = Math.floor(atMs / DAY_MS);
-  const secondOfDay = Math.floor((atMs - epochDay * DAY_MS) / 1_000);
+  const unixDay = Math.floor(atMs / DAY_MS);
+  const secondOfDay = Math.floor((atMs - unixDay * DAY_MS) / 1_000);
   const minuteOfDay = Math.floor(secondOfDay / 60);
-  return `${formatDay(epochDay)} ${twoDigitNumbers[Math.floor(minuteOfDay / 60)]}:${twoDigitNumbers[minuteOfDay % 60]}:${twoDigitNumbers[secondOfDay % 60]}`;
+  return `${formatDay(unixDay)} ${twoDigitNumbers[Math.floor(minuteOfDay / 60)]}:${twoDigitNumbers[minuteOfDay % 60]}:${twoDigitNumbers[secondOfDay % 60]}`;
 }
 
 /** The first millisecond of a day (`YYYY-MM-DD`) in UTC. */

@@ -10,38 +10,38 @@ import {
   parseId,
   readOnlyField,
   serializeRecord,
-  unreachable,
+  throwUnreachable,
   writableField,
 } from './field.ts';
 
-const STRING: JsonSchema = { type: 'string' };
-const DATE_TIME: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
-const FLAG: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
-const DIGITS: JsonSchema = { type: 'string', pattern: '^\\d+$' };
+const STRING_SCHEMA: JsonSchema = { type: 'string' };
+const DATE_TIME_SCHEMA: JsonSchema = { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$' };
+const FLAG_SCHEMA: JsonSchema = { title: 'Flag', type: 'string', enum: ['0', '1'] };
+const DIGITS_SCHEMA: JsonSchema = { type: 'string', pattern: '^\\d+$' };
 
 /** A field with the id of the record itself. */
-export const ownRecordId = (description: string) => readOnlyField<number>(description, String, DIGITS);
+export const ownRecordId = (description: string) => readOnlyField<number>(description, String, DIGITS_SCHEMA);
 
 /** A field with a constant value. */
 export const constant = (description: string, value: string | null): Field<undefined, 'constant'> => ({
   mode: 'constant',
   description,
   inputSchema: {},
-  parse: () => unreachable(),
+  parse: () => throwUnreachable(),
   default: undefined,
   outputSchema: { const: value },
   serialize: () => value,
 });
 
-/** A text that the service writes, or that comes from another record. */
+/** A read-only text: the service writes it, or it comes from another record. */
 export const readOnlyText = (description: string) =>
-  readOnlyField<string | null>(description, (text) => text ?? '', STRING);
+  readOnlyField<string | null>(description, (text) => text ?? '', STRING_SCHEMA);
 
 /** An enumeration that the service writes. */
 export const readOnlyEnum = (description: string, values: readonly string[], title?: string) =>
   readOnlyField<string | null>(description, (value) => value ?? '', enumSchema(values, title));
 
-/** The schema of an enumeration. With a title, it becomes a named schema of the OpenAPI document. */
+/** Creates the schema of an enumeration. A schema with a title becomes a named schema of the OpenAPI document. */
 export const enumSchema = (values: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
@@ -53,22 +53,22 @@ export const enumSchema = (values: readonly string[], title?: string): JsonSchem
  * idempotent replays (X4).
  */
 export const oneTimeSecret = (description: string) =>
-  readOnlyField<string>(description, String, { ...STRING, 'x-shown-once': true });
+  readOnlyField<string>(description, String, { ...STRING_SCHEMA, 'x-shown-once': true });
 
 export const readOnlyId = (description: string) =>
-  readOnlyField<number | null>(description, (id) => String(id ?? 0), DIGITS);
+  readOnlyField<number | null>(description, (id) => String(id ?? 0), DIGITS_SCHEMA);
 
 /** An integer that the service writes, as a string of digits. */
 export const readOnlyNumber = (description: string) =>
-  readOnlyField<number | null>(description, (count) => String(count ?? 0), DIGITS);
+  readOnlyField<number | null>(description, (count) => String(count ?? 0), DIGITS_SCHEMA);
 
 /** A field that returns the seconds of another field as hours, rounded to four decimals. */
-export const hoursFromSeconds = (from: string, description: string): Field<number | null, 'derived'> => ({
+export const hoursFromSeconds = (sourceField: string, description: string): Field<number | null, 'derived'> => ({
   ...readOnlyField<number | null>(description, (seconds) => Math.round((seconds ?? 0) / 0.36) / 10_000, {
     type: 'number',
   }),
   mode: 'derived',
-  derivedFrom: from,
+  derivedFrom: sourceField,
 });
 
 /** An integer that the service writes, as a JSON number. */
@@ -76,38 +76,38 @@ export const readOnlyCount = (description: string) => readOnlyField<number>(desc
 
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
 export const readOnlyTimestamp = (description: string) =>
-  readOnlyField<number | null>(description, formatTimestamp, DATE_TIME);
+  readOnlyField<number | null>(description, formatTimestamp, DATE_TIME_SCHEMA);
 
 export const readOnlyFlag = (description: string) =>
-  readOnlyField<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG);
+  readOnlyField<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG_SCHEMA);
 
 /** A list of enumeration values that the service writes. */
 export const readOnlyList = (description: string, values: readonly string[], title?: string) =>
   readOnlyField<readonly string[]>(description, (list) => list, { type: 'array', items: enumSchema(values, title) });
 
-export type TextOptions = { description: string; max: number; min?: number; initial?: string | undefined };
+export type TextOptions = { description: string; maxLength: number; minLength?: number; initial?: string | undefined };
 
-/** A text of `min` (default 0) to `max` characters after trimming. NUL and lone surrogates are invalid (C4). */
-export function text({ description, max, min = 0, initial }: TextOptions): Field<string, 'writable'> {
-  const lengthRange = min > 0 ? `${min} to ${max}` : `at most ${max}`;
+/** A text of `minLength` (default 0) to `maxLength` characters after trimming, without NUL and lone surrogates (C4). */
+export function text({ description, maxLength, minLength = 0, initial }: TextOptions): Field<string, 'writable'> {
+  const lengthRange = minLength > 0 ? `${minLength} to ${maxLength}` : `at most ${maxLength}`;
   return writableField(
     {
       description,
-      inputSchema: { type: 'string', 'x-text': { min, max } },
-      requirement: `must be a text of ${lengthRange} characters`,
+      inputSchema: { type: 'string', 'x-text': { min: minLength, max: maxLength } },
+      errorMessage: `must be a text of ${lengthRange} characters`,
       parse: (value) => String(value).trim(),
       serialize: (stored) => stored,
-      outputSchema: { type: 'string', maxLength: max },
+      outputSchema: { type: 'string', maxLength },
     },
     initial,
   );
 }
 
 /** The name of a record: required, 1 to 255 characters after trimming. */
-export const requiredName = (description: string) => text({ description, min: 1, max: 255 });
+export const requiredName = (description: string) => text({ description, minLength: 1, maxLength: 255 });
 
 /** A short text; empty by default. */
-export const shortText = (description: string, max = 255) => text({ description, max, initial: '' });
+export const shortText = (description: string, max = 255) => text({ description, maxLength: max, initial: '' });
 
 /** A short text that is printed to terminals, so it may not contain control characters; empty by default. */
 export function plainText(description: string, max = 255): Field<string, 'writable'> {
@@ -117,7 +117,7 @@ export function plainText(description: string, max = 255): Field<string, 'writab
 }
 
 /** A text of up to 20,000 characters; empty by default. */
-export const longText = (description: string) => text({ description, max: 20_000, initial: '' });
+export const longText = (description: string) => text({ description, maxLength: 20_000, initial: '' });
 
 /** Comma-separated tags, stored trimmed and without empty tags. */
 export function tags(description: string): Field<string, 'writable'> {
@@ -144,7 +144,7 @@ export function email(description: string, presence: 'required' | 'optional'): F
         pattern: presence === 'required' ? `^${EMAIL_PATTERN}$` : `^(${EMAIL_PATTERN})?$`,
         'x-text': { min: 0, max: 254 },
       },
-      requirement: 'must be an e-mail address of at most 254 characters',
+      errorMessage: 'must be an e-mail address of at most 254 characters',
       parse: String,
       serialize: (stored) => stored,
     },
@@ -158,14 +158,14 @@ export const currency = (description: string) =>
     {
       description,
       inputSchema: { type: 'string', pattern: '^([A-Za-z]{3})?$' },
-      requirement: 'must be a currency code of three letters',
+      errorMessage: 'must be a currency code of three letters',
       parse: (value) => String(value).toUpperCase(),
       serialize: (stored) => stored,
     },
     '',
   );
 
-const CALENDAR_TIME_REQUIREMENT = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
+const INVALID_TIME_MESSAGE = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
 
 /** A required start or due date (C9). */
 export const calendarTime = (description: string) =>
@@ -173,10 +173,10 @@ export const calendarTime = (description: string) =>
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
       inputSchema: { type: 'string', format: 'calendar-time' },
-      requirement: CALENDAR_TIME_REQUIREMENT,
-      parse: (value) => parseCalendarTime(String(value)) ?? unreachable(),
+      errorMessage: INVALID_TIME_MESSAGE,
+      parse: (value) => parseCalendarTime(String(value)) ?? throwUnreachable(),
       serialize: (stored) => stored,
-      outputSchema: DATE_TIME,
+      outputSchema: DATE_TIME_SCHEMA,
     },
     undefined,
   );
@@ -187,10 +187,10 @@ export const calendarTimeOrNone = (description: string) =>
     {
       description: `${description} Accepts yyyymmdd or the output format; empty for none.`,
       inputSchema: { type: ['string', 'null'], format: 'calendar-time-or-none' },
-      requirement: `${CALENDAR_TIME_REQUIREMENT}, or empty`,
-      parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? unreachable())),
+      errorMessage: `${INVALID_TIME_MESSAGE}, or empty`,
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarTime(String(value)) ?? throwUnreachable())),
       serialize: (stored) => stored ?? NO_DATE,
-      outputSchema: DATE_TIME,
+      outputSchema: DATE_TIME_SCHEMA,
     },
     null,
   );
@@ -201,8 +201,8 @@ export const calendarDayOrNone = (description: string) =>
     {
       description: `${description} Accepts yyyymmdd or the output format.`,
       inputSchema: { type: ['string', 'null'], format: 'calendar-day-or-none' },
-      requirement: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
-      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? unreachable())),
+      errorMessage: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
+      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? throwUnreachable())),
       serialize: (stored) => (stored ?? NO_DATE).slice(0, 10),
       outputSchema: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
     },
@@ -223,10 +223,10 @@ export const flag = (description: string, initial: 0 | 1 = 0) =>
     {
       description,
       inputSchema: { title: 'FlagInput', enum: FLAG_VALUES },
-      requirement: 'must be 0 or 1',
+      errorMessage: 'must be 0 or 1',
       parse: parseFlag,
       serialize: String,
-      outputSchema: FLAG,
+      outputSchema: FLAG_SCHEMA,
     },
     initial,
   );
@@ -250,7 +250,7 @@ export const activeState = () =>
     {
       description: '1 active, 0 inactive, 2 on hold.',
       inputSchema: { title: 'ActiveStateInput', enum: [...FLAG_VALUES, '2', 2] },
-      requirement: 'must be 0, 1 or 2',
+      errorMessage: 'must be 0, 1 or 2',
       parse: (value) => (value === '2' || value === 2 ? 2 : parseFlag(value)),
       serialize: String,
       outputSchema: enumSchema(['0', '1', '2'], 'ActiveState'),
@@ -270,10 +270,10 @@ export const integer = (description: string, max: number, presence: 'required' |
         maximum: max,
         'x-max': max,
       },
-      requirement: `must be a whole number from 0 to ${max}`,
+      errorMessage: `must be a whole number from 0 to ${max}`,
       parse: Number,
       serialize: String,
-      outputSchema: DIGITS,
+      outputSchema: DIGITS_SCHEMA,
     },
     presence === 'required' ? undefined : 0,
   );
@@ -297,10 +297,10 @@ export const seconds = (description: string) =>
         maximum: MAX_SECONDS,
         'x-max': MAX_SECONDS,
       },
-      requirement: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
+      errorMessage: `must be a number of seconds from 0 to ${MAX_SECONDS}`,
       parse: (value) => Math.round(Number(value)),
       serialize: String,
-      outputSchema: DIGITS,
+      outputSchema: DIGITS_SCHEMA,
     },
     undefined,
   );
@@ -317,7 +317,7 @@ export const decimal = (description: string) =>
         exclusiveMaximum: 1e9,
         'x-decimal': true,
       },
-      requirement: 'must be a number from 0 to 999999999.9999 with at most four decimals',
+      errorMessage: 'must be a number from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (value === '' ? '0' : stripLeadingZeros(String(value))),
       serialize: (stored) => stored,
       outputSchema: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,4})?$' },
@@ -353,10 +353,10 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
         exclusiveMaximum: 1e9,
         'x-decimal': true,
       },
-      requirement: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
+      errorMessage: 'must be 0, 1, or an amount from 0 to 999999999.9999 with at most four decimals',
       parse: (value) => (isAmount(value) ? 1 : parseFlag(value)),
       serialize: String,
-      outputSchema: FLAG,
+      outputSchema: FLAG_SCHEMA,
     },
     0,
   ),
@@ -369,10 +369,10 @@ export const resourceId = (description: string) =>
     {
       description,
       inputSchema: { type: ['string', 'integer'], format: 'id', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      requirement: 'must be an id',
+      errorMessage: 'must be an id',
       parse: parseIdOrNone,
       serialize: String,
-      outputSchema: DIGITS,
+      outputSchema: DIGITS_SCHEMA,
     },
     undefined,
   );
@@ -388,16 +388,16 @@ export const resourceIdOrNone = (description: string) =>
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
       },
-      requirement: 'must be an id, or "0" for none',
+      errorMessage: 'must be an id, or "0" for none',
       parse: parseIdOrNone,
       serialize: String,
-      outputSchema: DIGITS,
+      outputSchema: DIGITS_SCHEMA,
     },
     0,
   );
 
 function parseIdOrNone(value: unknown): number {
-  return value === '' || value === null ? 0 : (parseId(value) ?? unreachable());
+  return value === '' || value === null ? 0 : (parseId(value) ?? throwUnreachable());
 }
 
 /** A reference to another record by its id and name, such as `user_id` and `user_name`. */
@@ -432,7 +432,7 @@ function referenceList<N extends 'user' | 'team'>(
           properties: { [idKey]: { type: ['string', 'integer'], ...idSchema } },
         },
       },
-      requirement: `must be a list of ${resourceType} ids`,
+      errorMessage: `must be a list of ${resourceType} ids`,
       parse: (value) => {
         const ids = new Set((value as readonly unknown[]).map(parseItemId));
         return [...ids].map((recordId) => ({ [idKey]: recordId, [nameKey]: '' })) as unknown as RecordReference<N>[];
@@ -448,7 +448,7 @@ function referenceList<N extends 'user' | 'team'>(
           title: `Assigned${titleNoun}`,
           type: 'object',
           required: [idKey, nameKey],
-          properties: { [idKey]: DIGITS, [nameKey]: STRING },
+          properties: { [idKey]: DIGITS_SCHEMA, [nameKey]: STRING_SCHEMA },
         },
       },
     },
@@ -468,8 +468,8 @@ export const role = (description: string): Field<Role, 'writable'> =>
     {
       description,
       inputSchema: { title: 'Role', enum: ['member', 'admin', 'owner'] },
-      requirement: 'must be member, admin or owner',
-      parse: (value) => (typeof value === 'string' && isRole(value) ? value : unreachable()),
+      errorMessage: 'must be member, admin or owner',
+      parse: (value) => (typeof value === 'string' && isRole(value) ? value : throwUnreachable()),
       serialize: (stored) => stored,
       outputSchema: enumSchema(['member', 'admin', 'owner'], 'Role'),
     },

@@ -18,9 +18,12 @@ export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   readonly inputSchema: JsonSchema;
   /** Validation beyond the schema: returns the error message, or undefined if the value is valid. */
   validate?(value: unknown): string | undefined;
-  /** Converts a valid value to the stored one. */
+  /** Converts a valid input value to the stored value. */
   parse(value: unknown): Stored;
-  /** Returns the stored values of other fields that a value of this field sets, too. The value is valid. */
+  /**
+   * Returns values for other fields that a valid value of this field also sets: an amount in a `fixedPrice` field sets
+   * `price`.
+   */
   implies?(value: unknown): Readonly<Record<string, unknown>> | undefined;
   /** The value that is stored if a creation omits the field; undefined means that the field is required. */
   readonly default: Stored | undefined;
@@ -58,7 +61,7 @@ export function readOnlyField<S>(
     mode: 'readOnly',
     description,
     inputSchema: {},
-    parse: () => unreachable(),
+    parse: () => throwUnreachable(),
     default: undefined,
     outputSchema,
     serialize,
@@ -66,7 +69,7 @@ export function readOnlyField<S>(
 }
 
 /** Throws for a case that validation excludes, such as a value for a read-only field. */
-export function unreachable(): never {
+export function throwUnreachable(): never {
   throw new Error('a read-only field was written');
 }
 
@@ -74,7 +77,7 @@ export function unreachable(): never {
 type WritableFieldOptions<S> = {
   description: string;
   inputSchema: JsonSchema;
-  requirement: string;
+  errorMessage: string;
   parse: (value: unknown) => S;
   serialize: (stored: S) => unknown;
   outputSchema?: JsonSchema;
@@ -83,7 +86,7 @@ type WritableFieldOptions<S> = {
 /** A field that the caller writes; required if `initial` is undefined. */
 export function writableField<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
   const { description, parse, serialize } = options;
-  const inputSchema = { ...options.inputSchema, 'x-must': options.requirement };
+  const inputSchema = { ...options.inputSchema, 'x-must': options.errorMessage };
   return {
     mode: 'writable',
     description,

@@ -6,8 +6,8 @@ import { parseCalendarDay, parseCalendarTime } from './dates.ts';
 import { type ChangeInput, type CreationInput, type Field, type Fields, type JsonSchema, parseId } from './field.ts';
 import { isDecimal, isNoDate } from './field-types.ts';
 
-/** The body of a route: its schema, and `read`, which validates and parses a body or throws `invalid_input`. */
-export type BodySpec<T> = { readonly schema: JsonSchema; read(body: unknown): T };
+/** The body of a route: its schema, and `parse`, which validates and parses a body or throws `invalid_input`. */
+export type BodySpec<T> = { readonly schema: JsonSchema; parse(body: unknown): T };
 
 const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, coerceTypes: false, removeAdditional: false });
 ajv.addVocabulary(['x-must']);
@@ -74,10 +74,10 @@ type FieldEntries = readonly (readonly [name: string, field: Field])[];
 
 /** Returns the values of other fields that the fields in the body also set. */
 function impliedValuesOf(
-  entries: FieldEntries,
+  fieldEntries: FieldEntries,
   body: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const impliedValues = entries.map(([name, field]) =>
+  const impliedValues = fieldEntries.map(([name, field]) =>
     Object.hasOwn(body, name) ? field.implies?.(body[name]) : undefined,
   );
   return Object.assign({}, ...impliedValues);
@@ -87,8 +87,11 @@ function writableFieldsOf(fields: Fields): FieldEntries {
   return Object.entries(fields).filter(([, field]) => field.mode === 'writable' || field.mode === 'writeOnly');
 }
 
-function createSchema(entries: FieldEntries, requiredNames: readonly string[]): JsonSchema {
-  const properties = entries.map(([name, field]) => [name, { ...field.inputSchema, description: field.description }]);
+function createBodySchema(fieldEntries: FieldEntries, requiredNames: readonly string[]): JsonSchema {
+  const properties = fieldEntries.map(([name, field]) => [
+    name,
+    { ...field.inputSchema, description: field.description },
+  ]);
   return {
     type: 'object',
     ...(requiredNames.length > 0 ? { required: requiredNames } : {}),
@@ -97,51 +100,53 @@ function createSchema(entries: FieldEntries, requiredNames: readonly string[]): 
 }
 
 function createBodySpec<T>(
-  entries: FieldEntries,
+  fieldEntries: FieldEntries,
   requiredNames: readonly string[],
-  read: (body: Readonly<Record<string, unknown>>) => T,
+  parseValues: (body: Readonly<Record<string, unknown>>) => T,
 ): BodySpec<T> {
-  const schema = createSchema(entries, requiredNames);
-  const fieldsWithValidator = entries.filter(([, field]) => field.validate !== undefined);
+  const schema = createBodySchema(fieldEntries, requiredNames);
+  const fieldsWithValidator = fieldEntries.filter(([, field]) => field.validate !== undefined);
   let validate: ValidateFunction | undefined;
   return {
     schema,
-    read(body) {
+    parse(body) {
       validate ??= ajv.compile(schema);
-      const errors = validate(body) ? new Map<string, FieldError>() : toFieldErrors(schema, validate.errors ?? []);
+      const errorsByField = validate(body)
+        ? new Map<string, FieldError>()
+        : toFieldErrors(schema, validate.errors ?? []);
       const bodyValues = body as Readonly<Record<string, unknown>>;
       // The schema does not exclude texts that a database would reject or change, so check for them here.
-      for (const [name, { inputSchema }] of entries) {
-        if (errors.has(name) || areStorable(bodyValues[name])) continue;
-        errors.set(name, { field: name, message: String(inputSchema['x-must']) });
+      for (const [name, { inputSchema }] of fieldEntries) {
+        if (errorsByField.has(name) || isStorableValue(bodyValues[name])) continue;
+        errorsByField.set(name, { field: name, message: String(inputSchema['x-must']) });
       }
       for (const [name, field] of fieldsWithValidator) {
-        if (errors.has(name) || !Object.hasOwn(bodyValues, name)) continue;
+        if (errorsByField.has(name) || !Object.hasOwn(bodyValues, name)) continue;
         const message = field.validate?.(bodyValues[name]);
-        if (message !== undefined) errors.set(name, { field: name, message });
+        if (message !== undefined) errorsByField.set(name, { field: name, message });
       }
-      if (errors.size > 0) throw invalidInput([...errors.values()]);
-      return read(bodyValues);
+      if (errorsByField.size > 0) throw invalidInput([...errorsByField.values()]);
+      return parseValues(bodyValues);
     },
   };
 }
 
-function areStorable(value: unknown): boolean {
+function isStorableValue(value: unknown): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;
-  return Object.values(value).every(areStorable);
+  return Object.values(value).every(isStorableValue);
 }
 
 /** Converts schema errors to one error for each invalid field, with the message of the field. */
 function toFieldErrors(schema: JsonSchema, ajvErrors: readonly ErrorObject[]): Map<string, FieldError> {
   const properties = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
-  const errors = new Map<string, FieldError>();
+  const errorsByField = new Map<string, FieldError>();
   for (const error of ajvErrors) {
     const [, topLevelField] = error.instancePath.split('/');
     if (topLevelField === undefined && error.keyword !== 'required') throw new Problem('malformed_body');
     const field = topLevelField ?? String(error.params.missingProperty);
     const message = topLevelField === undefined ? 'is required' : String(properties[field]?.['x-must']);
-    if (!errors.has(field)) errors.set(field, { field, message });
+    if (!errorsByField.has(field)) errorsByField.set(field, { field, message });
   }
-  return errors;
+  return errorsByField;
 }

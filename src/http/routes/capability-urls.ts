@@ -20,7 +20,7 @@ export type CapabilityDocument = {
   readonly accountId: number;
   /** ETag of the current version. */
   readonly etag: string;
-  body(view: AccountView): AsyncIterable<string | Buffer>;
+  streamBody(view: AccountView): AsyncIterable<string | Buffer>;
 };
 
 /** A type of capability URL. The URL itself contains the secret, so requests need no key or cookie. */
@@ -28,20 +28,20 @@ export type CapabilityUrl = {
   /** The path prefix, such as `/calendar` for `/calendar/{file}`. */
   readonly pathPrefix: string;
   readonly mediaType: string;
-  readonly fileName: string;
-  /** Finds a document; undefined for any invalid URL, so that a probe cannot tell the reasons apart. */
-  findDocument(read: Queries, file: string, now: number): Promise<CapabilityDocument | undefined>;
+  readonly downloadName: string;
+  /** Finds a document; undefined for any invalid URL, so that a client cannot learn why the URL is invalid. */
+  findDocument(queries: Queries, fileName: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
 export type CapabilityUrlPorts = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly limits: Pick<RateLimits, 'take'>;
-  readonly requestSlots: Pick<RequestSlots, 'beginCalendar'>;
+  readonly limits: Pick<RateLimits, 'countCall'>;
+  readonly requestSlots: Pick<RequestSlots, 'acquireCalendarSlot'>;
 };
 
-/** Time within which a client has to read the whole document; then its connection is closed. */
-const RESPONSE_TIMEOUT_MS = 5 * 60_000;
+/** Timeout for reading the whole document. After this time, the connection is closed. */
+const DOCUMENT_TIMEOUT_MS = 5 * 60_000;
 
 /** Response headers that forbid shared caching, framing, referrers and indexing. */
 const DOCUMENT_HEADERS = {
@@ -61,20 +61,20 @@ export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, por
     const document = await url.findDocument(store.read, file, now);
     if (document === undefined) throw notFound();
     request.ownerAccountId = document.accountId;
-    limits.take({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
+    limits.countCall({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(DOCUMENT_HEADERS).header('etag', document.etag);
     const preconditions = readPreconditions(request.raw);
     const evaluation = preconditions === undefined ? 'holds' : evaluatePreconditions(preconditions, document.etag);
     if (evaluation === 'differs') throw new Problem('precondition_failed');
     if (evaluation === 'matched') return reply.code(304).send();
-    requestSlots.beginCalendar(request, reply, document.accountId);
-    reply.type(url.mediaType).header('content-disposition', `inline; filename="${url.fileName}"`);
+    requestSlots.acquireCalendarSlot(request, reply, document.accountId);
+    reply.type(url.mediaType).header('content-disposition', `inline; filename="${url.downloadName}"`);
     // Stream an empty body to omit Content-Length, because 0 would mean an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
-    const cancelTimeout = clock.after(RESPONSE_TIMEOUT_MS, () => reply.raw.destroy());
+    const cancelTimeout = clock.after(DOCUMENT_TIMEOUT_MS, () => reply.raw.destroy());
     reply.raw.once('close', cancelTimeout);
     return reply.send(
-      Readable.from(document.body(new AccountView(store.read, document.accountId, now)), { objectMode: false }),
+      Readable.from(document.streamBody(new AccountView(store.read, document.accountId, now)), { objectMode: false }),
     );
   });
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { invalidInput, Problem } from '../../problems.ts';
-import { readHeaderLines } from '../server/cors.ts';
+import { readHeaderValues } from '../server/cors.ts';
 import type { Route } from './route.ts';
 
 /** The value of If-Match or If-None-Match: `*` for any representation, or a list of tags. */
@@ -23,9 +23,9 @@ export function readPreconditions(request: Pick<IncomingMessage, 'headers' | 'ra
 }
 
 function readEntityTags(request: Pick<IncomingMessage, 'rawHeaders'>, header: string): EntityTags | undefined {
-  const lines = readHeaderLines(request, header.toLowerCase());
-  if (lines.length === 0) return undefined;
-  const text = lines.join(',').trim();
+  const headerValues = readHeaderValues(request, header.toLowerCase());
+  if (headerValues.length === 0) return undefined;
+  const text = headerValues.join(',').trim();
   if (text === '*') return '*';
   const tags = parseEntityTags(text);
   if (tags === undefined) {
@@ -56,7 +56,7 @@ export function requirePreconditions(preconditions: Preconditions, currentEtag: 
   if (evaluatePreconditions(preconditions, currentEtag) !== 'holds') throw new Problem('precondition_failed');
 }
 
-/** The canonical path of a route. */
+/** Returns the path of a route; for an alias, the path of the original route. */
 const canonicalPathOf = ({ path, aliasOf }: Route) => aliasOf ?? path;
 
 /** Finds the GET route at the same path. The preconditions of a change apply to the response of this GET. */
@@ -72,8 +72,8 @@ export function findRepresentationRoute(
 const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
 /**
- * Whether the responses of a route have an ETag. They do if each response represents a single record: its ETag is then
- * the same as that of a GET of the record.
+ * Whether the responses of a route have an ETag. The response to a write has one if it represents a single record. This
+ * ETag is the same as that of a GET of the record.
  */
 export function hasEtag(route: Route, routes: readonly Route[]): boolean {
   if (route.mode !== 'write') return route.supportsPreconditions;
@@ -86,15 +86,15 @@ export function hasEtag(route: Route, routes: readonly Route[]): boolean {
 }
 
 /** Returns the names of the response fields that are returned only once, such as secrets. */
-export function shownOnceFieldNames(route: Route): readonly string[] {
-  return Object.entries(recordFieldSchemas(route))
+export function shownOnceFieldNamesOf(route: Route): readonly string[] {
+  return Object.entries(recordFieldSchemasOf(route))
     .filter(([, schema]) => schema['x-shown-once'] === true)
     .map(([name]) => name);
 }
 
 type FieldSchemas = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-function recordFieldSchemas(route: Route): FieldSchemas {
+function recordFieldSchemasOf(route: Route): FieldSchemas {
   const { data } = (route.responseSchema.properties ?? {}) as FieldSchemas;
   return (data?.properties ?? {}) as FieldSchemas;
 }
@@ -119,7 +119,7 @@ export function omitFields(fieldNames: readonly string[], body: unknown): unknow
 /** An entity tag of a header list: the quoted opaque tag, and whether it has the prefix `W/`. */
 type EntityTag = { readonly opaque: string; readonly isWeak: boolean };
 
-const OPAQUE_TAG = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
+const OPAQUE_TAG_PATTERN = /^"[\x21\x23-\x7e\x80-\xff]*"$/;
 
 /**
  * Parses a list of entity tags (RFC 9110, 5.6.1 and 8.8.3); undefined if it is malformed or empty. It scans instead of
@@ -140,7 +140,7 @@ export function parseEntityTags(text: string): readonly EntityTag[] | undefined 
     const tagStart = isWeak ? position + 2 : position;
     const tagEnd = text.indexOf('"', tagStart + 1) + 1;
     const opaque = text.slice(tagStart, tagEnd);
-    if (needsComma || !OPAQUE_TAG.test(opaque)) return undefined;
+    if (needsComma || !OPAQUE_TAG_PATTERN.test(opaque)) return undefined;
     tags.push({ opaque, isWeak });
     needsComma = true;
     position = tagEnd;

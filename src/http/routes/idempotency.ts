@@ -6,7 +6,7 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { readHeaderLines } from '../server/cors.ts';
+import { readHeaderValues } from '../server/cors.ts';
 import type { Route, RouteInput, RouteResult } from './route.ts';
 
 /** How long the first response to a key is stored and replayed. */
@@ -35,7 +35,7 @@ export function readIdempotencyKey(
   { ids }: Pick<RouteInput, 'ids'>,
   hashWithPrefix: (prefix: string) => string = (prefix) => hash('sha256', prefix, 'base64url'),
 ): IdempotentCall | undefined {
-  const [idempotencyKey, ...repeatedKeys] = readHeaderLines(request, 'idempotency-key');
+  const [idempotencyKey, ...repeatedKeys] = readHeaderValues(request, 'idempotency-key');
   if (idempotencyKey === undefined) return undefined;
   if (repeatedKeys.length > 0 || !/^[\x21-\x7e]{1,255}$/.test(idempotencyKey)) {
     const message = repeatedKeys.length > 0 ? 'must be given once' : 'must be 1 to 255 visible ASCII characters';
@@ -54,8 +54,8 @@ function requireSameRequest(idempotentCall: IdempotentCall, fingerprint: string)
 export class InProgressCalls {
   readonly #fingerprintByLock = new Map<string, string>();
 
-  /** Runs the work; throws `idempotency_in_progress` if a call with the same key is running. */
-  async run<T>(idempotentCall: IdempotentCall, work: () => Promise<T>): Promise<T> {
+  /** Runs a call; throws `idempotency_in_progress` if a call with the same key is running. */
+  async runExclusively<T>(idempotentCall: IdempotentCall, runCall: () => Promise<T>): Promise<T> {
     const lockName = lockNameOf(idempotentCall);
     const runningFingerprint = this.#fingerprintByLock.get(lockName);
     if (runningFingerprint !== undefined) {
@@ -64,7 +64,7 @@ export class InProgressCalls {
     }
     this.#fingerprintByLock.set(lockName, idempotentCall.fingerprint);
     try {
-      return await work();
+      return await runCall();
     } finally {
       this.#fingerprintByLock.delete(lockName);
     }
@@ -86,7 +86,7 @@ export async function findStoredResponse(
   if (row === undefined) return undefined;
   requireSameRequest(idempotentCall, row.fingerprint);
   const createdProperty = row.location === '' ? {} : { created: row.location };
-  return { body: JSON.parse(row.body), ...createdProperty, repeats: row.status };
+  return { body: JSON.parse(row.body), ...createdProperty, replayedStatus: row.status };
 }
 
 /** Stores a response. A prepared query is sent synchronously, so it can be pipelined before the commit. */
@@ -131,14 +131,14 @@ export async function runOnce(
 ): Promise<RouteResult> {
   // Both queries are pipelined and run in this order: the lock first, so that the read sees the stored response of a
   // concurrent duplicate.
-  const [isLocked, storedResponse] = await Promise.all([
+  const [hasLock, storedResponse] = await Promise.all([
     tx.tryLock(lockNameOf(idempotentCall)),
     findStoredResponse(write, idempotentCall),
   ]);
-  if (!isLocked) throw new Problem('idempotency_in_progress');
+  if (!hasLock) throw new Problem('idempotency_in_progress');
   if (storedResponse !== undefined) return storedResponse;
   const result = await runCall();
-  const storing = storeResponse(tx.queries, {
+  const storePromise = storeResponse(tx.queries, {
     key_id: idempotentCall.keyId,
     idempotency_key: idempotentCall.idempotencyKey,
     account_id: write.accountId,
@@ -148,7 +148,7 @@ export async function runOnce(
     body: JSON.stringify(toStorableBody(result.body)),
     answered_at: write.now,
   });
-  tx.withCommit(storing);
+  tx.withCommit(storePromise);
   return result;
 }
 
@@ -160,7 +160,7 @@ export async function deleteExpiredResponses(
 ): Promise<number> {
   let deletedCount = 0;
   while (!isStopped()) {
-    const batchCount = await store.write(async ({ queries }) => {
+    const deletedInBatch = await store.write(async ({ queries }) => {
       const expiredRows = await queries
         .selectFrom('idempotency')
         .select('answered_at')
@@ -176,8 +176,8 @@ export async function deleteExpiredResponses(
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
-    deletedCount += batchCount;
-    if (batchCount < DELETE_BATCH_SIZE) return deletedCount;
+    deletedCount += deletedInBatch;
+    if (deletedInBatch < DELETE_BATCH_SIZE) return deletedCount;
   }
   return deletedCount;
 }

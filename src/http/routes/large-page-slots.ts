@@ -24,7 +24,7 @@ export class LargePageSlots {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #loadingCountByAccount = new Map<number, number>();
   /** Waiting requests by account, in round-robin order. */
-  readonly #waitingByAccount = new Map<number, WaitingRequest[]>();
+  readonly #queueByAccount = new Map<number, WaitingRequest[]>();
   #loadingCount = 0;
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
@@ -32,12 +32,12 @@ export class LargePageSlots {
   }
 
   /** Waits for a slot. Resolves with a function that releases it; rejects with `overloaded` after SLOT_TIMEOUT_MS. */
-  async enter(accountId: number, isGone: () => boolean): Promise<() => void> {
-    if (this.#hasFreeSlot(accountId)) this.#takeSlot(accountId);
-    else await this.#waitForSlot(accountId, isGone);
+  async acquire(accountId: number, isAbandoned: () => boolean): Promise<() => void> {
+    if (this.#hasFreeSlot(accountId)) this.#acquireSlot(accountId);
+    else await this.#waitForSlot(accountId, isAbandoned);
     return () => {
       this.#releaseSlot(accountId);
-      this.#resumeNextRequests();
+      this.#resumeWaitingRequests();
     };
   }
 
@@ -48,7 +48,7 @@ export class LargePageSlots {
     );
   }
 
-  #takeSlot(accountId: number): void {
+  #acquireSlot(accountId: number): void {
     this.#loadingCount += 1;
     this.#loadingCountByAccount.set(accountId, (this.#loadingCountByAccount.get(accountId) ?? 0) + 1);
   }
@@ -60,26 +60,26 @@ export class LargePageSlots {
     else this.#loadingCountByAccount.delete(accountId);
   }
 
-  #waitForSlot(accountId: number, isGone: () => boolean): Promise<void> {
-    const since = this.#clock.monotonic();
-    return new Promise((begin, reject) => {
-      const accountQueue = this.#waitingByAccount.get(accountId) ?? [];
-      this.#waitingByAccount.set(accountId, accountQueue);
-      accountQueue.push({ waitingSince: since, isAbandoned: isGone, resume: begin, reject });
+  #waitForSlot(accountId: number, isAbandoned: () => boolean): Promise<void> {
+    const waitingSince = this.#clock.monotonic();
+    return new Promise((resolve, reject) => {
+      const accountQueue = this.#queueByAccount.get(accountId) ?? [];
+      this.#queueByAccount.set(accountId, accountQueue);
+      accountQueue.push({ waitingSince, isAbandoned, resume: resolve, reject });
     });
   }
 
-  #resumeNextRequests(): void {
-    for (const [accountId, accountQueue] of [...this.#waitingByAccount]) {
-      const nextRequest = this.#hasFreeSlot(accountId) ? this.#takeNextWaiting(accountQueue) : undefined;
+  #resumeWaitingRequests(): void {
+    for (const [accountId, accountQueue] of [...this.#queueByAccount]) {
+      const nextRequest = this.#hasFreeSlot(accountId) ? this.#dequeueNextRequest(accountQueue) : undefined;
       if (nextRequest !== undefined) {
-        this.#takeSlot(accountId);
+        this.#acquireSlot(accountId);
         nextRequest.resume();
         // Move the account to the end of the round-robin order.
-        this.#waitingByAccount.delete(accountId);
-        this.#waitingByAccount.set(accountId, accountQueue);
+        this.#queueByAccount.delete(accountId);
+        this.#queueByAccount.set(accountId, accountQueue);
       }
-      if (accountQueue.length === 0) this.#waitingByAccount.delete(accountId);
+      if (accountQueue.length === 0) this.#queueByAccount.delete(accountId);
     }
   }
 
@@ -87,10 +87,10 @@ export class LargePageSlots {
    * Takes the first waiting request that has not timed out and whose client is still connected. Rejects the requests
    * before it.
    */
-  #takeNextWaiting(accountQueue: WaitingRequest[]): WaitingRequest | undefined {
-    const earliestSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
+  #dequeueNextRequest(accountQueue: WaitingRequest[]): WaitingRequest | undefined {
+    const oldestAllowedSince = this.#clock.monotonic() - SLOT_TIMEOUT_MS;
     for (let nextRequest = accountQueue.shift(); nextRequest !== undefined; nextRequest = accountQueue.shift()) {
-      if (!nextRequest.isAbandoned() && nextRequest.waitingSince >= earliestSince) return nextRequest;
+      if (!nextRequest.isAbandoned() && nextRequest.waitingSince >= oldestAllowedSince) return nextRequest;
       nextRequest.reject(new Problem('overloaded'));
     }
     return undefined;

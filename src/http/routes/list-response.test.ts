@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
-import { connectionBurst } from '../server/connection-burst.ts';
+import { burstDetector } from '../server/connection-burst.ts';
 import { LargePageSlots } from './large-page-slots.ts';
 import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePagePorts, serializePage } from './list-response.ts';
 import { waitForNextIteration, waitForNextSlice } from './page-slices.ts';
@@ -38,13 +38,13 @@ const paging = { offset: 10, limit: 100 };
 
 async function serialize(page: Page<Row>, ports: Partial<SerializePagePorts> = {}) {
   const listing = await loadFirstSlice(page, paging, (row: Row) => row);
-  const free = { enter: async () => () => undefined };
+  const free = { acquire: async () => () => undefined };
   const { body, nextPageRequest } = await serializePage(listing, {
     accountId: 1,
-    largePages: free,
+    largePageSlots: free,
     isRequestOver: () => false,
-    hasRoom: () => true,
-    mustHaveRoom: () => undefined,
+    hasResponseCapacity: () => true,
+    requireResponseCapacity: () => undefined,
     ...ports,
   });
   const text = body.toString();
@@ -116,19 +116,19 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
   const asked: number[] = [];
   const gone: string[] = [];
   const largePages = {
-    async enter(accountId: number) {
+    async acquire(accountId: number) {
       asked.push(accountId);
       await slot.promise;
       return () => void gone.push('left');
     },
   };
   const small = lazyPage([rowsFrom(1, 3, 'small'), rowsFrom(4, 3, 'small')]);
-  await serialize(small.page, { largePages });
+  await serialize(small.page, { largePageSlots: largePages });
   assert.deepEqual(asked, []);
   const known = lazyPage([rowsFrom(1, 1, 'small')]);
-  const waiting = serialize({ ...known.page, isLarge: true }, { largePages, accountId: 3 });
+  const waiting = serialize({ ...known.page, isLarge: true }, { largePageSlots: largePages, accountId: 3 });
   const large = lazyPage([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB)), rowsFrom(3, 1, 'x')]);
-  const writing = serialize(large.page, { largePages, accountId: 7 });
+  const writing = serialize(large.page, { largePageSlots: largePages, accountId: 7 });
   const counted = countIterations();
   while (asked.length < 2 || counted.iterations < 3) await new Promise((resolve) => setImmediate(resolve));
   counted.stop();
@@ -147,12 +147,12 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
 
 test('the slot is released when a slice cannot be loaded', async () => {
   const gone: string[] = [];
-  const largePages = { enter: async () => () => void gone.push('left') };
+  const largePages = { acquire: async () => () => void gone.push('left') };
   async function* failing() {
     yield sliceOf(rowsFrom(1, 1, 'x'.repeat(MIB)));
     throw new Error('the database is away');
   }
-  await assert.rejects(serialize({ slices: failing(), total: 9 }, { largePages }), /is away/);
+  await assert.rejects(serialize({ slices: failing(), total: 9 }, { largePageSlots: largePages }), /is away/);
   assert.deepEqual(gone, ['left']);
 });
 
@@ -166,7 +166,7 @@ test('a large page is not loaded for a caller with too many unread bytes, before
   const gone: string[] = [];
   const isGone: boolean[] = [];
   const largePages = {
-    async enter(_: number, isOver: () => boolean) {
+    async acquire(_: number, isOver: () => boolean) {
       isGone.push(isOver());
       return () => void gone.push('left');
     },
@@ -175,7 +175,10 @@ test('a large page is not loaded for a caller with too many unread bytes, before
   const refuse = () => {
     throw new Error('no room');
   };
-  await assert.rejects(serialize(page, { largePages, hasRoom: () => false, mustHaveRoom: refuse }), /no room/);
+  await assert.rejects(
+    serialize(page, { largePageSlots: largePages, hasResponseCapacity: () => false, requireResponseCapacity: refuse }),
+    /no room/,
+  );
   assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);
 });
 
@@ -228,7 +231,7 @@ test('a slice waits while connections are being accepted, and one that waited to
   const startedAt = performance.now();
   const counts: number[] = [];
   while (made.length < 3) {
-    connectionBurst.onAccepted();
+    burstDetector.recordConnection();
     await waitForNextIteration();
     if (performance.now() - startedAt < 20) assert.deepEqual(made, []);
     counts.push(made.length);
@@ -245,9 +248,9 @@ function openSlots() {
   const failed: string[] = [];
   const leaving = new Map<string, () => void>();
   const gone = new Set<string>();
-  const enter = (name: string, accountId: number) =>
+  const acquire = (name: string, accountId: number) =>
     pages
-      .enter(accountId, () => gone.has(name))
+      .acquire(accountId, () => gone.has(name))
       .then(
         (leave) => {
           began.push(name);
@@ -259,14 +262,14 @@ function openSlots() {
     leaving.get(name)?.();
     await turn();
   };
-  return { clock, began, failed, gone, enter, leave };
+  return { clock, began, failed, gone, acquire, leave };
 }
 
 test('four large pages are loaded concurrently, at most two of one account', async () => {
-  const { began, enter, leave } = openSlots();
-  for (const name of ['a1', 'a2', 'a3']) void enter(name, 1);
-  for (const name of ['b1', 'b2', 'b3']) void enter(name, 2);
-  void enter('c1', 3);
+  const { began, acquire, leave } = openSlots();
+  for (const name of ['a1', 'a2', 'a3']) void acquire(name, 1);
+  for (const name of ['b1', 'b2', 'b3']) void acquire(name, 2);
+  void acquire('c1', 3);
   await turn();
   assert.deepEqual(began, ['a1', 'a2', 'b1', 'b2']);
   await leave('a1');
@@ -277,14 +280,14 @@ test('four large pages are loaded concurrently, at most two of one account', asy
 });
 
 test('accounts are served round-robin, regardless of how many pages each requests', async () => {
-  const { began, enter, leave } = openSlots();
-  for (let index = 1; index <= 6; index += 1) void enter(`a${index}`, 1);
-  void enter('x1', 8);
-  void enter('x2', 9);
+  const { began, acquire, leave } = openSlots();
+  for (let index = 1; index <= 6; index += 1) void acquire(`a${index}`, 1);
+  void acquire('x1', 8);
+  void acquire('x2', 9);
   await turn();
   assert.deepEqual(began, ['a1', 'a2', 'x1', 'x2']);
-  void enter('b1', 2);
-  void enter('c1', 3);
+  void acquire('b1', 2);
+  void acquire('c1', 3);
   await leave('x1');
   assert.deepEqual(began.at(-1), 'b1', 'account 1 has its two');
   await leave('a1');
@@ -293,9 +296,9 @@ test('accounts are served round-robin, regardless of how many pages each request
 });
 
 test('a page that has waited for more than ten seconds is rejected, and so is one whose client has disconnected', async () => {
-  const { clock, began, failed, gone, enter, leave } = openSlots();
+  const { clock, began, failed, gone, acquire, leave } = openSlots();
   for (const name of ['a1', 'a2', 'late', 'gone', 'next']) {
-    void enter(name, 1);
+    void acquire(name, 1);
     if (name === 'late') await clock.advance(10_001);
   }
   gone.add('gone');

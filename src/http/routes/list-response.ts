@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LargePageSlots } from './large-page-slots.ts';
-import { areSlicesLoaded, slicesOf, waitForNextSlice } from './page-slices.ts';
+import { areSlicesLoaded, iterateSlices, waitForNextSlice } from './page-slices.ts';
 import type { Page, PageRequest, PageSlice } from './pagination.ts';
 
 /** Maximum size of a page. A page of a single record may be larger. */
@@ -18,10 +18,10 @@ const LARGE_PAGE_BYTES = 1024 * 1024;
 /** Maximum number of records that are serialized in the same event-loop iteration in which their slice was loaded. */
 const MAX_IMMEDIATE_ROWS = 100;
 
-/** A page whose first slice is loaded. If the page is large, no slice is loaded yet. */
+/** A page of which only the first slice is loaded, or no slice if the page is large. */
 export type PendingPage = {
   readonly page: Page<object>;
-  readonly paging: PageRequest;
+  readonly pageRequest: PageRequest;
   readonly serializeRow: (row: object) => unknown;
   readonly firstSlice: IteratorResult<PageSlice<object>, unknown> | undefined;
   readonly remainingSlices: AsyncGenerator<PageSlice<object>, unknown>;
@@ -34,69 +34,69 @@ export type SerializedPage = { readonly body: string | Buffer; readonly nextPage
 export async function loadFirstSlice<Row extends object>(
   page: Page<Row>,
   paging: PageRequest,
-  present: (row: Row) => unknown,
+  serializeRow: (row: Row) => unknown,
 ): Promise<PendingPage> {
-  const rest = slicesOf(page);
-  const first = page.isLarge ? undefined : await rest.next();
+  const remainingSlices = iterateSlices(page);
+  const firstSlice = page.isLarge ? undefined : await remainingSlices.next();
   return {
     page,
-    paging,
-    serializeRow: present as PendingPage['serializeRow'],
-    firstSlice: first,
-    remainingSlices: rest,
+    pageRequest: paging,
+    serializeRow: serializeRow as PendingPage['serializeRow'],
+    firstSlice,
+    remainingSlices,
   };
 }
 
 export type SerializePagePorts = {
   readonly accountId: number;
-  readonly largePages: Pick<LargePageSlots, 'enter'>;
+  readonly largePageSlots: Pick<LargePageSlots, 'acquire'>;
   /** Whether the client has disconnected or the request was answered. */
   readonly isRequestOver: () => boolean;
-  /** Whether the caller's unread responses leave room for another page. */
-  readonly hasRoom: () => boolean;
-  /** Throws `overloaded` if the caller's unread responses leave no room for another page. */
-  readonly mustHaveRoom: () => void;
+  /** Whether the quota of the caller's unread responses has capacity for another page. */
+  readonly hasResponseCapacity: () => boolean;
+  /** Throws `overloaded` if the quota of the caller's unread responses has no capacity for another page. */
+  readonly requireResponseCapacity: () => void;
 };
 
 /**
  * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`. In this
  * case, `limit` in the response is the number of records in the page, and the next page begins after the last of them.
  */
-export async function serializePage(listing: PendingPage, ports: SerializePagePorts): Promise<SerializedPage> {
-  const { page, paging, serializeRow, remainingSlices } = listing;
-  const { accountId, largePages, isRequestOver, hasRoom, mustHaveRoom } = ports;
-  const writer = new PageWriter();
-  const takeSlot = () => largePages.enter(accountId, () => isRequestOver() || !hasRoom());
+export async function serializePage(pendingPage: PendingPage, ports: SerializePagePorts): Promise<SerializedPage> {
+  const { page, pageRequest, serializeRow, remainingSlices } = pendingPage;
+  const { accountId, largePageSlots, isRequestOver, hasResponseCapacity, requireResponseCapacity } = ports;
+  const pageWriter = new PageWriter();
+  const acquireSlot = () => largePageSlots.acquire(accountId, () => isRequestOver() || !hasResponseCapacity());
   let releaseSlot: (() => void) | undefined;
   try {
     if (page.isLarge) {
-      releaseSlot = await takeSlot();
-      mustHaveRoom();
+      releaseSlot = await acquireSlot();
+      requireResponseCapacity();
     }
     for (
-      let sliceResult = listing.firstSlice ?? (await remainingSlices.next());
+      let sliceResult = pendingPage.firstSlice ?? (await remainingSlices.next());
       sliceResult.done !== true;
       sliceResult = await remainingSlices.next()
     ) {
-      if (writer.count > 0 || sliceResult.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
-      await writer.addSlice(sliceResult.value, serializeRow);
-      if (writer.isFull || isRequestOver()) break;
-      if (writer.bytes <= LARGE_PAGE_BYTES) continue;
-      if (!areSlicesLoaded(page.slices)) releaseSlot ??= await takeSlot();
-      mustHaveRoom();
+      if (pageWriter.recordCount > 0 || sliceResult.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
+      await pageWriter.addSlice(sliceResult.value, serializeRow);
+      if (pageWriter.isFull || isRequestOver()) break;
+      if (pageWriter.pageBytes <= LARGE_PAGE_BYTES) continue;
+      if (!areSlicesLoaded(page.slices)) releaseSlot ??= await acquireSlot();
+      requireResponseCapacity();
     }
   } finally {
     releaseSlot?.();
     await remainingSlices.return(undefined);
   }
-  const { offset } = paging;
-  const limit = writer.isFull ? writer.count : paging.limit;
-  const nextCursor = writer.isFull ? writer.lastCursor : page.next;
+  const { offset } = pageRequest;
+  const limit = pageWriter.isFull ? pageWriter.recordCount : pageRequest.limit;
+  const nextCursor = pageWriter.isFull ? pageWriter.lastCursor : page.next;
   const pagingJson = JSON.stringify({ offset, limit, total_records: page.total });
   return {
-    body: writer.finish(`{"paging":${pagingJson},"data":[`, ']}'),
+    body: pageWriter.finish(`{"paging":${pagingJson},"data":[`, ']}'),
     nextPageRequest:
-      nextCursor === undefined ? undefined : { offset: offset + limit, limit: paging.limit, after: nextCursor },
+      nextCursor === undefined ? undefined : { offset: offset + limit, limit: pageRequest.limit, after: nextCursor },
   };
 }
 
@@ -132,8 +132,8 @@ function buildNextPageUrl(
 class PageWriter {
   /** Whether the page is complete because another record did not fit. */
   isFull = false;
-  bytes = MAX_ENVELOPE_BYTES;
-  count = 0;
+  pageBytes = MAX_ENVELOPE_BYTES;
+  recordCount = 0;
   /** Serialized records that are not encoded to bytes yet. */
   #recordTexts: string[] = [];
   #textBytes = 0;
@@ -145,16 +145,16 @@ class PageWriter {
     return this.#lastRecord?.slice.cursorAfter(this.#lastRecord.index);
   }
 
-  async addSlice(slice: PageSlice<object>, present: PendingPage['serializeRow']): Promise<void> {
+  async addSlice(slice: PageSlice<object>, serializeRow: PendingPage['serializeRow']): Promise<void> {
     for (const [index, row] of slice.rows.entries()) {
-      const recordText = JSON.stringify(present(row));
-      const bytes = Buffer.byteLength(recordText) + 1;
-      this.isFull = this.count > 0 && this.bytes + bytes > MAX_PAGE_BYTES;
+      const recordText = JSON.stringify(serializeRow(row));
+      const recordBytes = Buffer.byteLength(recordText) + 1;
+      this.isFull = this.recordCount > 0 && this.pageBytes + recordBytes > MAX_PAGE_BYTES;
       if (this.isFull) return;
       this.#recordTexts.push(recordText);
-      this.#textBytes += bytes;
-      this.bytes += bytes;
-      this.count += 1;
+      this.#textBytes += recordBytes;
+      this.pageBytes += recordBytes;
+      this.recordCount += 1;
       this.#lastRecord = { slice, index };
       if (this.#textBytes < MAX_ITERATION_BYTES) continue;
       this.#encodeTexts();

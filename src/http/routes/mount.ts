@@ -22,7 +22,7 @@ import {
   type Preconditions,
   readPreconditions,
   requirePreconditions,
-  shownOnceFieldNames,
+  shownOnceFieldNamesOf,
 } from './etag.ts';
 import {
   createFingerprintPrefix,
@@ -39,13 +39,13 @@ import { idNamesOf, type Route, type RouteInput, type RouteResult } from './rout
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The authenticated caller. */
+    /** The authenticated caller; undefined before the authentication. */
     caller: Caller | undefined;
-    /** The route group of the request. */
+    /** The route group that the URL belongs to; undefined for other URLs. */
     routeGroup: RouteGroup | undefined;
   }
   interface FastifyContextConfig {
-    /** The permission that the route requires. */
+    /** The required permission; undefined if any key may call the route. */
     permission?: Permission | undefined;
     budget?: RateBudget;
   }
@@ -56,8 +56,8 @@ export type MountPorts = {
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly feedWaiters: FeedWaiters;
-  readonly limits: Pick<RateLimits, 'take'>;
-  readonly bodyReader: Pick<BodyReader, 'read' | 'readLong'>;
+  readonly limits: Pick<RateLimits, 'countCall'>;
+  readonly bodyReader: Pick<BodyReader, 'read' | 'readWithStreamedField'>;
   readonly requestSlots: RequestSlots;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
@@ -77,14 +77,17 @@ type CompiledRoute = {
 /** The parsed headers of a request, and the limits that apply to its response. */
 type RequestOptions = {
   /** The caller's IP address, for the audit log. */
-  readonly source: string;
+  readonly clientIp: string;
   readonly preconditions: Preconditions | undefined;
   readonly idempotentCall: IdempotentCall | undefined;
-  /** Whether the caller's unread responses leave room for a response as large as the last one of this route. */
-  readonly hasRoom: () => boolean;
-  /** Throws `overloaded` if the caller's unread responses leave no room for such a response. */
-  readonly mustHaveRoom: () => void;
-  /** Records the size of the response; throws `overloaded` if there is no room for this many bytes. */
+  /**
+   * Whether the quota of the caller's unread responses has capacity for a response as large as the last one of this
+   * route.
+   */
+  readonly hasResponseCapacity: () => boolean;
+  /** Throws `overloaded` if this quota has no capacity for such a response. */
+  readonly requireResponseCapacity: () => void;
+  /** Records the size of the response; throws `overloaded` if this quota has no capacity for a large response. */
   readonly beforeSending: (bytes: number) => void;
 };
 
@@ -92,25 +95,25 @@ type RequestOptions = {
 export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: MountPorts): void {
   const { routes } = group;
   app.register(
-    async (scope) => {
+    async (scopedApp) => {
       const authorizeRequest = (caller: Caller, request: FastifyRequest, reply: FastifyReply): void => {
         request.caller = caller;
         const { budget, permission } = request.routeOptions.config;
         // Rate-limit here: the caller is known and no work has been done.
-        ports.limits.take(caller, budget ?? 'reads', reply);
+        ports.limits.countCall(caller, budget ?? 'reads', reply);
         // 404 takes precedence over all later problems (C4).
         if (request.is404) throw notFound();
         // Check the permission before the body is read (C2).
         requirePermission(caller, permission);
       };
-      scope.addHook('onRequest', (request, reply, done) => {
+      scopedApp.addHook('onRequest', (request, reply, done) => {
         request.routeGroup = group;
-        reply.headers(group.headers);
+        reply.headers(group.responseHeaders);
         const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {
-          const endLookup = ports.requestSlots.beginLookup(request, reply);
+          const releaseLookupSlot = ports.requestSlots.acquireLookupSlot(request, reply);
           caller
-            .finally(endLookup)
+            .finally(releaseLookupSlot)
             .then((authenticatedCaller) => authorizeRequest(authenticatedCaller, request, reply))
             .then(() => done(), done);
           return;
@@ -118,13 +121,13 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
         authorizeRequest(caller, request, reply);
         done();
       });
-      scope.setNotFoundHandler(() => {
+      scopedApp.setNotFoundHandler(() => {
         throw notFound();
       });
       const inProgressCalls = new InProgressCalls();
       const largePageSlots = new LargePageSlots(ports.clock);
       for (const route of routes) {
-        addRoute(scope, compileRoute(route, routes), group, ports, inProgressCalls, largePageSlots);
+        addRoute(scopedApp, compileRoute(route, routes), group, ports, inProgressCalls, largePageSlots);
       }
     },
     { prefix: group.prefix },
@@ -136,19 +139,19 @@ function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
     route,
     representationRoute: findRepresentationRoute(route, routes),
     sendsEtag: hasEtag(route, routes),
-    shownOnceNames: shownOnceFieldNames(route),
+    shownOnceNames: shownOnceFieldNamesOf(route),
   };
 }
 
 function addRoute(
-  scope: FastifyInstance,
-  compiled: CompiledRoute,
+  scopedApp: FastifyInstance,
+  compiledRoute: CompiledRoute,
   group: RouteGroup,
   ports: MountPorts,
   inProgressCalls: InProgressCalls,
   largePageSlots: LargePageSlots,
 ): void {
-  const { route } = compiled;
+  const { route } = compiledRoute;
   const pathIdNames = idNamesOf(route.path);
   const respond = async (
     request: FastifyRequest,
@@ -157,39 +160,39 @@ function addRoute(
     body: ParsedBody | undefined,
   ) => {
     const caller = requireCaller(request, group);
-    ports.requestSlots.begin(request, reply, caller);
+    ports.requestSlots.acquireCallerSlot(request, reply, caller);
     if (route.mode === 'follow') {
       return respondWithFeed(request, reply, caller, input, createFollowPorts(request, reply, route, group, ports));
     }
     const requestOptions: RequestOptions = {
-      source: request.ip,
+      clientIp: request.ip,
       preconditions: route.supportsPreconditions ? readPreconditions(request.raw) : undefined,
       // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
       idempotentCall:
         route.method === 'POST' && caller.keyId !== 0
           ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
           : undefined,
-      ...createRoomChecks(request, route, caller, ports.requestSlots),
+      ...createCapacityChecks(request, route, caller, ports.requestSlots),
     };
-    if (route.mode === 'steps') ports.requestSlots.leave(reply);
-    const routeResult = await runRequest(compiled, caller, input, requestOptions, group, ports, inProgressCalls);
-    if (routeResult.listing !== undefined) {
-      const isGone = () => reply.sent || reply.raw.destroyed;
+    if (route.mode === 'steps') ports.requestSlots.releaseSlot(reply);
+    const routeResult = await executeRoute(compiledRoute, caller, input, requestOptions, group, ports, inProgressCalls);
+    if (routeResult.pendingPage !== undefined) {
+      const isRequestOver = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
-      const serializedPage = await serializePage(routeResult.listing, {
+      const serializedPage = await serializePage(routeResult.pendingPage, {
         accountId,
-        largePages: largePageSlots,
-        isRequestOver: isGone,
+        largePageSlots,
+        isRequestOver,
         ...requestOptions,
       });
       requestOptions.beforeSending(serializedPage.body.length);
       return sendListPage(request, reply, serializedPage, ports.baseUrl() + group.prefix + route.path);
     }
-    sendResult(reply, compiled, requestOptions, routeResult, ports.baseUrl() + group.prefix);
+    sendResult(reply, compiledRoute, requestOptions, routeResult, ports.baseUrl() + group.prefix);
     if (isRecordFetched(route, request, reply)) group.onRecordFetched?.(caller, route.path, input.ids);
     return reply;
   };
-  scope.route({
+  scopedApp.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     config: { permission: route.permission, budget: budgetOf(route) },
@@ -218,27 +221,33 @@ function readBody(
   caller: Caller,
   { bodyReader }: MountPorts,
 ): Promise<ParsedBody | undefined> | undefined {
-  const sender = { owner: quotaOwnerOf(caller), isKnown: true };
+  const sender = { owner: quotaOwnerOf(caller), isAuthenticated: true };
   if (route.streamedField === undefined) return bodyReader.read(request, reply, sender);
-  return bodyReader.readLong(request, reply, sender, route.streamedField, createFingerprintPrefix(route, ids));
+  return bodyReader.readWithStreamedField(
+    request,
+    reply,
+    sender,
+    route.streamedField,
+    createFingerprintPrefix(route, ids),
+  );
 }
 
-function createRoomChecks(
+function createCapacityChecks(
   request: FastifyRequest,
   { path }: Route,
   caller: Caller,
   requestSlots: RequestSlots,
-): Pick<RequestOptions, 'hasRoom' | 'mustHaveRoom' | 'beforeSending'> {
+): Pick<RequestOptions, 'hasResponseCapacity' | 'requireResponseCapacity' | 'beforeSending'> {
   const { responseSizes } = requestSlots;
   const quotaOwner = quotaOwnerOf(caller);
-  const expectedBytes = () => responseSizes.expectedBytes(caller.userId, path);
-  const requireRoom = (bytes: number) => requestSlots.mustHaveRoom(request, quotaOwner, bytes);
+  const getExpectedBytes = () => responseSizes.expectedBytesOf(caller.userId, path);
+  const requireCapacity = (bytes: number) => requestSlots.requireResponseCapacity(request, quotaOwner, bytes);
   return {
-    hasRoom: () => requestSlots.hasRoomForResponse(quotaOwner, expectedBytes()),
-    mustHaveRoom: () => requireRoom(expectedBytes()),
+    hasResponseCapacity: () => requestSlots.hasResponseCapacity(quotaOwner, getExpectedBytes()),
+    requireResponseCapacity: () => requireCapacity(getExpectedBytes()),
     beforeSending(bytes) {
-      responseSizes.record(caller.userId, path, bytes);
-      if (bytes >= MIN_LARGE_RESPONSE_BYTES) requireRoom(bytes);
+      responseSizes.recordSize(caller.userId, path, bytes);
+      if (bytes >= MIN_LARGE_RESPONSE_BYTES) requireCapacity(bytes);
     },
   };
 }
@@ -268,19 +277,19 @@ function createFollowPorts(
     route,
     feedWaiters: ports.feedWaiters,
     clock: ports.clock,
-    viewOf: (caller) => createAccountView(caller, ports),
+    createView: (caller) => createAccountView(caller, ports),
     async reauthenticate() {
       const caller = await authenticateRequest(group, request.raw);
       requirePermission(caller, route.permission);
       return caller;
     },
-    releaseRequestSlot: () => ports.requestSlots.leave(reply),
+    releaseRequestSlot: () => ports.requestSlots.releaseSlot(reply),
     reportError: (error) => ports.reportError(request, error),
   };
 }
 
-async function runRequest(
-  compiled: CompiledRoute,
+async function executeRoute(
+  compiledRoute: CompiledRoute,
   caller: Caller,
   input: RouteInput,
   requestOptions: RequestOptions,
@@ -288,12 +297,12 @@ async function runRequest(
   ports: MountPorts,
   inProgressCalls: InProgressCalls,
 ): Promise<RouteResult> {
-  const { route } = compiled;
+  const { route } = compiledRoute;
   if (route.mode === 'follow') throw new Error('a feed route is handled by respondWithFeed');
   if (route.mode === 'read') {
     const runRead = () => {
-      // Check the room again: the caller may have received other responses while this read waited.
-      requestOptions.mustHaveRoom();
+      // Check the capacity again: the caller may have received other responses while this read waited.
+      requestOptions.requireResponseCapacity();
       return route.run(createAccountView(caller, ports), caller, input);
     };
     return route.bypassesReadLimit === true ? runRead() : ports.store.readWithLimit(runRead);
@@ -302,10 +311,10 @@ async function runRequest(
   const executeWrite = () =>
     route.mode === 'steps'
       ? runInSteps(route, caller, input, requestOptions, group, ports)
-      : runInTransaction(compiled, route, caller, input, requestOptions, group, ports);
+      : runInTransaction(compiledRoute, route, caller, input, requestOptions, group, ports);
   if (idempotentCall === undefined) return executeWrite();
   // Replay a stored response without running the route (X4).
-  return inProgressCalls.run(
+  return inProgressCalls.runExclusively(
     idempotentCall,
     async () => (await findStoredResponse(createAccountView(caller, ports), idempotentCall)) ?? executeWrite(),
   );
@@ -316,16 +325,16 @@ async function runInTransaction(
   route: Extract<Route, { mode: 'write' }>,
   caller: Caller,
   input: RouteInput,
-  { source, preconditions, idempotentCall }: RequestOptions,
+  { clientIp, preconditions, idempotentCall }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
-  const preparation = await route.prepare?.(caller, input, createAccountView(caller, ports), source);
+  const preparation = await route.prepare?.(caller, input, createAccountView(caller, ports), clientIp);
   const { accountId } = caller;
   const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
   const runWrite = async (tx: Tx) => {
-    const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source });
+    const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source: clientIp });
     write.mayEnqueue = mayEnqueue;
     const runRoute = async () => {
       if (preconditions !== undefined && representationRoute !== undefined) {
@@ -355,7 +364,7 @@ async function runInSteps(
   route: Extract<Route, { mode: 'steps' }>,
   caller: Caller,
   input: RouteInput,
-  { source, idempotentCall }: RequestOptions,
+  { clientIp, idempotentCall }: RequestOptions,
   group: RouteGroup,
   ports: MountPorts,
 ): Promise<RouteResult> {
@@ -365,7 +374,7 @@ async function runInSteps(
     const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
-        const write = new AccountWrite(tx, accountId, clock.now(), 'exclusive', { ...caller, source });
+        const write = new AccountWrite(tx, accountId, clock.now(), 'exclusive', { ...caller, source: clientIp });
         write.mayEnqueue = mayEnqueue;
         if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
         return work(write, tx);
@@ -397,7 +406,7 @@ function sendResult(
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
   if (routeResult.created !== undefined) reply.header('location', groupUrl + routeResult.created);
-  if (routeResult.repeats !== undefined) reply.header('idempotency-replayed', 'true');
+  if (routeResult.replayedStatus !== undefined) reply.header('idempotency-replayed', 'true');
   const bodyText = JSON.stringify(routeResult.body);
   if (sendsEtag) {
     const etag = etagOf(
@@ -416,7 +425,7 @@ function sendResult(
   const responseBody = bodyText.length < MIN_LARGE_RESPONSE_BYTES ? bodyText : Buffer.from(bodyText);
   beforeSending(responseBody.length);
   return reply
-    .code(routeResult.repeats ?? route.status)
+    .code(routeResult.replayedStatus ?? route.status)
     .type('application/json; charset=utf-8')
     .send(responseBody);
 }

@@ -56,23 +56,23 @@ export class SchemaCollector {
 
   /** Adds a named schema and returns a reference to it. Throws if the name is used for another schema. */
   addNamed(name: string, schema: JsonSchema): JsonSchema {
-    const converted = this.#convertSchema(schema);
-    const existing = this.#namedSchemas.get(name);
-    if (existing !== undefined && JSON.stringify(existing) !== JSON.stringify(converted))
+    const convertedSchema = this.#convertSchema(schema);
+    const existingSchema = this.#namedSchemas.get(name);
+    if (existingSchema !== undefined && JSON.stringify(existingSchema) !== JSON.stringify(convertedSchema))
       throw new Error(`two schemas are named ${name}`);
-    this.#namedSchemas.set(name, converted);
+    this.#namedSchemas.set(name, convertedSchema);
     return { $ref: `#/components/schemas/${name}` };
   }
 
   /** Returns the portable form of a schema. A schema with a name becomes a reference. */
-  toPortable(schema: JsonSchema): JsonSchema {
+  toPortableSchema(schema: JsonSchema): JsonSchema {
     const { title, ...rest } = schema;
     const name = typeof title === 'string' ? title : this.#recordNames.get(schemaKeyOf(schema));
     if (name === undefined) return this.#convertSchema(schema);
     const keywordEntries = Object.entries(rest);
-    const ownKeywords = Object.fromEntries(keywordEntries.filter(([keyword]) => !isAnnotation(keyword)));
+    const validationKeywords = Object.fromEntries(keywordEntries.filter(([keyword]) => !isAnnotation(keyword)));
     return {
-      ...this.addNamed(name, ownKeywords),
+      ...this.addNamed(name, validationKeywords),
       ...Object.fromEntries(keywordEntries.filter(([keyword]) => isAnnotation(keyword))),
     };
   }
@@ -94,7 +94,7 @@ export class SchemaCollector {
     const { items, properties } = schema;
     return {
       ...schema,
-      ...(items === undefined ? {} : { items: this.toPortable(items as JsonSchema) }),
+      ...(items === undefined ? {} : { items: this.toPortableSchema(items as JsonSchema) }),
       ...(properties === undefined
         ? {}
         : { properties: this.#convertProperties(properties as Record<string, JsonSchema>) }),
@@ -102,7 +102,9 @@ export class SchemaCollector {
   }
 
   #convertProperties(properties: Readonly<Record<string, JsonSchema>>): Readonly<Record<string, JsonSchema>> {
-    return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, this.toPortable(schema)]));
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [name, this.toPortableSchema(schema)]),
+    );
   }
 }
 
@@ -136,12 +138,12 @@ function alternativesOf(schema: JsonSchema): readonly JsonSchema[] {
   if ('const' in schema) return [{ type: jsonTypeOf(schema.const), const: schema.const }];
   const types = schema.type === undefined ? [] : [schema.type].flat().map(String);
   if (types.length === 0) return [schema];
-  const schemasByType = types.map((type) => ({ type, ...pickKeywords(schema, KEYWORDS_BY_TYPE[type] ?? []) }));
-  const [firstSchema, secondSchema, ...otherSchemas] = schemasByType;
+  const typeSchemas = types.map((type) => ({ type, ...pickKeywords(schema, KEYWORDS_BY_TYPE[type] ?? []) }));
+  const [firstSchema, secondSchema, ...otherSchemas] = typeSchemas;
   // Keep a nullable type as one schema, because all tools understand it.
   if (firstSchema !== undefined && secondSchema?.type === 'null' && otherSchemas.length === 0)
     return [{ ...firstSchema, type: [firstSchema.type, 'null'] }];
-  return schemasByType;
+  return typeSchemas;
 }
 
 function pickKeywords(schema: JsonSchema, keywords: readonly string[]): JsonSchema {
@@ -165,38 +167,38 @@ function jsonTypeOf(value: unknown): string {
 export type SchemaNames = {
   /** Names of record schemas, by `schemaKeyOf(schema)`. */
   readonly recordNames: ReadonlyMap<string, string>;
-  operationId(route: Route): string;
-  requestBodyName(route: Route): string;
-  /** The name of the response, including its envelope. */
-  responseName(route: Route): string;
+  getOperationId(route: Route): string;
+  getRequestBodyName(route: Route): string;
+  /** Returns the name of the response schema, which includes the envelope of the record. */
+  getResponseName(route: Route): string;
 };
 
 /** Derives all names from the paths and methods of the routes: `Task`, `TaskCreate`, `TaskList`, `updateTask`. */
 export function deriveSchemaNames(routes: readonly Route[]): SchemaNames {
-  const records = new Map<string, string>();
+  const recordNames = new Map<string, string>();
   for (const [matches, deriveName] of RECORD_NAME_RULES) {
     for (const route of routes.filter(matches)) {
       const schemaKey = schemaKeyOf(recordSchemaIn(route.responseSchema));
       const resourceType = resourceTypeNameOf(route);
-      const isNameTaken = [...records.values()].includes(resourceType);
-      if (!records.has(schemaKey))
-        records.set(schemaKey, isNameTaken || actionOf(route) !== undefined ? deriveName(route) : resourceType);
+      const isNameTaken = [...recordNames.values()].includes(resourceType);
+      if (!recordNames.has(schemaKey))
+        recordNames.set(schemaKey, isNameTaken || actionOf(route) !== undefined ? deriveName(route) : resourceType);
     }
   }
   const sharesPath = (route: Route) =>
     routes.some((otherRoute) => otherRoute.path === route.path && otherRoute.method !== route.method);
   return {
-    recordNames: records,
-    operationId: (route) => operationIdOf(route, sharesPath(route)),
-    requestBodyName: (route) => {
+    recordNames,
+    getOperationId: (route) => operationIdOf(route, sharesPath(route)),
+    getRequestBodyName: (route) => {
       const action = actionOf(route);
       if (action !== undefined) return `${resourceTypeNameOf(route)}${toPascalCase(action)}Request`;
       return `${resourceTypeNameOf(route)}${route.method === 'POST' ? 'Create' : 'Update'}`;
     },
-    responseName: (route) => {
+    getResponseName: (route) => {
       if (route.responseSchema.type === 'array') return 'Deleted';
       if (isListRoute(route)) return `${resourceTypeNameOf(route)}List`;
-      const name = records.get(schemaKeyOf(recordSchemaIn(route.responseSchema))) ?? resourceTypeNameOf(route);
+      const name = recordNames.get(schemaKeyOf(recordSchemaIn(route.responseSchema))) ?? resourceTypeNameOf(route);
       return hasEnvelope(route) ? `${name.replace(/Result$/, '')}Response` : name;
     },
   };

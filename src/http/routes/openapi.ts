@@ -1,12 +1,12 @@
 import { type ProblemCode, problems } from '../../problems.ts';
-import { EVENT_STREAM } from '../feed/sse.ts';
+import { EVENT_STREAM_TYPE } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { hasEtag } from './etag.ts';
 import { deriveSchemaNames, SchemaCollector, type SchemaNames } from './openapi-schemas.ts';
 import { idNamesOf, type Route } from './route.ts';
 
-/** The problems that any authenticated route can return. */
-const problemsOfEveryRoute: readonly ProblemCode[] = [
+/** Codes of the problems that every authenticated route can return. */
+const commonProblemCodes: readonly ProblemCode[] = [
   'unauthorized',
   'not_found',
   'malformed_request',
@@ -20,12 +20,12 @@ const problemsOfEveryRoute: readonly ProblemCode[] = [
 ];
 
 /** Returns the codes of the problems that a route can return. */
-export function problemsOf(route: Route): readonly ProblemCode[] {
-  const problemCodes: ProblemCode[] = [...problemsOfEveryRoute, ...route.problems];
+export function problemCodesOf(route: Route): readonly ProblemCode[] {
+  const problemCodes: ProblemCode[] = [...commonProblemCodes, ...route.problems];
   if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps')
     problemCodes.push('not_permitted');
-  const hasHeaders = headersOf(route).length > 0;
-  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasHeaders)
+  const hasRequestHeaders = requestHeadersOf(route).length > 0;
+  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasRequestHeaders)
     problemCodes.push('invalid_input');
   if (route.method === 'POST') problemCodes.push('idempotency_in_progress', 'idempotency_mismatch');
   if (route.supportsPreconditions) problemCodes.push('precondition_failed');
@@ -65,7 +65,7 @@ const lastEventIdHeader: HeaderParameter = {
 };
 
 /** Returns the request headers that a route reads, except those that all routes read. */
-export function headersOf(route: Route): readonly HeaderParameter[] {
+export function requestHeadersOf(route: Route): readonly HeaderParameter[] {
   if (route.mode === 'follow') return [lastEventIdHeader];
   if (route.method === 'POST') return [idempotencyKeyHeader];
   return route.supportsPreconditions ? [ifMatchHeader, ifNoneMatchHeader] : [];
@@ -184,25 +184,25 @@ function describeOperation(
     in: 'path',
     required: true,
     description: `A ${originalIdNames[index]}.`,
-    schema: schemas.toPortable({ type: 'string', pattern: '^\\d+$' }),
+    schema: schemas.toPortableSchema({ type: 'string', pattern: '^\\d+$' }),
   }));
   const queryParameters = Object.entries(route.parameters).map(([name, parameter]) => ({
     name,
     in: 'query',
     required: false,
     description: parameter.description,
-    schema: schemas.toPortable(parameter.schema),
+    schema: schemas.toPortableSchema(parameter.schema),
   }));
   const requestBodyEntry =
     route.body === undefined
       ? {}
-      : { requestBody: createRequestBody(schemas.addNamed(names.requestBodyName(route), route.body)) };
+      : { requestBody: createRequestBody(schemas.addNamed(names.getRequestBodyName(route), route.body)) };
   return {
-    operationId: names.operationId(route),
+    operationId: names.getOperationId(route),
     summary: route.description,
     description: describeRoute(route),
     tags: [tagOf(route)],
-    parameters: [...idParameters, ...queryParameters, ...headersOf(route).map(toHeaderParameter)],
+    parameters: [...idParameters, ...queryParameters, ...requestHeadersOf(route).map(toHeaderParameter)],
     ...requestBodyEntry,
     responses: {
       [route.status]: describeSuccess(route, { routes, names, schemas }),
@@ -245,7 +245,7 @@ function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<str
     // A webhook has no API key, because the service calls the target.
     security: [],
     parameters: headers.map(toHeaderParameter),
-    requestBody: createRequestBody(schemas.toPortable(body)),
+    requestBody: createRequestBody(schemas.toPortableSchema(body)),
     responses: Object.fromEntries(Object.entries(responses).map(([status, description]) => [status, { description }])),
   };
 }
@@ -288,8 +288,8 @@ function describeSuccess(route: Route, { routes, names, schemas }: DocumentConte
       : {}),
   };
   const content = {
-    'application/json': { schema: schemas.addNamed(names.responseName(route), route.responseSchema) },
-    ...(route.mode === 'follow' ? { [EVENT_STREAM]: { schema: { type: 'string' } } } : {}),
+    'application/json': { schema: schemas.addNamed(names.getResponseName(route), route.responseSchema) },
+    ...(route.mode === 'follow' ? { [EVENT_STREAM_TYPE]: { schema: { type: 'string' } } } : {}),
   };
   return { description: route.description, headers, content };
 }
@@ -302,7 +302,7 @@ function describeNotModified(route: Route): Record<string, unknown> {
 
 function describeProblems(route: Route): Record<string, unknown> {
   const codesByStatus = new Map<number, ProblemCode[]>();
-  for (const code of problemsOf(route)) {
+  for (const code of problemCodesOf(route)) {
     const { status } = problems[code];
     codesByStatus.set(status, [...(codesByStatus.get(status) ?? []), code]);
   }

@@ -1,4 +1,4 @@
-import { connectionBurst } from '../server/connection-burst.ts';
+import { burstDetector } from '../server/connection-burst.ts';
 import type { Page, PageSlice, PageSlices } from './pagination.ts';
 
 /** Maximum bytes of the long texts of one slice. A slice of a single record may have more bytes. */
@@ -11,7 +11,7 @@ export function waitForNextIteration(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Callbacks of the slices that wait, in order. While the list is not empty, an event-loop iteration is scheduled. */
+/** Callbacks of the waiting slices, in order. While there are any, a call of `runNextSlice` is scheduled. */
 const waitingSlices: (() => void)[] = [];
 
 /**
@@ -21,7 +21,7 @@ const waitingSlices: (() => void)[] = [];
 const ITERATIONS_PER_SLICE = 8;
 
 /** Maximum time for which a burst of new connections delays a slice. */
-const MAX_BURST_DELAY_MS = 20;
+const MAX_SLICE_DELAY_MS = 20;
 
 let iterationIndex = 0;
 
@@ -43,7 +43,7 @@ function runNextSlice(): void {
     setImmediate(runNextSlice);
     return;
   }
-  connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, () => {
+  burstDetector.runAfterBurst(MAX_SLICE_DELAY_MS, () => {
     waitingSlices.shift()?.();
     if (waitingSlices.length > 0) setImmediate(runNextSlice);
   });
@@ -79,11 +79,11 @@ async function* splitSlice<Shown>(
   { cursorAfter }: PageSlice<unknown>,
   parts: AsyncIterable<readonly Shown[]>,
 ): AsyncGenerator<PageSlice<Shown>, void> {
-  let begin = 0;
+  let nextIndex = 0;
   for await (const rows of parts) {
-    const firstIndex = begin;
+    const firstIndex = nextIndex;
     yield { rows, cursorAfter: (index) => cursorAfter(firstIndex + index) };
-    begin += rows.length;
+    nextIndex += rows.length;
   }
 }
 
@@ -99,7 +99,7 @@ export async function expandInHalves<Row, Shown>(
   load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
 ): Promise<Page<Shown>> {
   if (page.isLarge) return expandRows(page, (rows) => loadInHalves(rows, load));
-  const sliceIterator = slicesOf(page);
+  const sliceIterator = iterateSlices(page);
   const firstResult = await sliceIterator.next();
   if (firstResult.done === true) return { ...page, slices: [] };
   const loadedRows = await load(firstResult.value.rows);
@@ -116,7 +116,7 @@ async function* yieldOnce<Shown>(rows: readonly Shown[]): AsyncGenerator<readonl
   yield rows;
 }
 
-export async function* slicesOf<Row>({ slices }: Page<Row>): AsyncGenerator<PageSlice<Row>, void> {
+export async function* iterateSlices<Row>({ slices }: Page<Row>): AsyncGenerator<PageSlice<Row>, void> {
   yield* slices;
 }
 

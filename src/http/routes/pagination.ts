@@ -13,7 +13,7 @@ export type PageRequest = { readonly offset: number; readonly limit: number; rea
 /** Records of a page that are loaded together. */
 export type PageSlice<Row> = {
   readonly rows: readonly Row[];
-  /** The cursor of the row at this index: the next page begins after it. */
+  /** Returns the cursor of the row at this index. A page that is requested with this cursor begins after the row. */
   readonly cursorAfter: (index: number) => string;
 };
 
@@ -38,7 +38,7 @@ export const pagingParameters = {
     description: 'Maximum number of records to return; values above 1000 are treated as 1000.',
     schema: { type: 'integer', minimum: 1, default: MAX_RECORDS },
     errorMessage: 'must be a whole number of at least 1',
-    read(text) {
+    parse(text) {
       const limit = parseWholeNumber(text);
       return limit === undefined || limit < 1 ? undefined : Math.min(limit, MAX_RECORDS);
     },
@@ -47,14 +47,14 @@ export const pagingParameters = {
     description: 'Number of records to skip.',
     schema: { type: 'integer', minimum: 0, default: 0 },
     errorMessage: 'must be a whole number of at least 0',
-    read: parseWholeNumber,
+    parse: parseWholeNumber,
   },
   after: {
     description:
       'Cursor from the `Link` header of the previous page: the page begins right after the last record of that page, even if records were added or removed in the meantime.',
     schema: { type: 'string', minLength: 1, maxLength: 4_000 },
     errorMessage: 'must be a cursor from the Link header of a page',
-    read: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
+    parse: (text) => (/^[\w-]{1,4000}$/.test(text) ? text : undefined),
   },
 } as const satisfies Record<string, QueryParameter<number> | QueryParameter<string>>;
 
@@ -66,7 +66,7 @@ function parseWholeNumber(text: string): number | undefined {
 }
 
 /** Creates the schema of a list response. */
-export function createListResponseSchema(record: JsonSchema): JsonSchema {
+export function createListResponseSchema(recordSchema: JsonSchema): JsonSchema {
   const countSchema = { type: 'integer', minimum: 0 };
   return {
     type: 'object',
@@ -82,12 +82,12 @@ export function createListResponseSchema(record: JsonSchema): JsonSchema {
           total_records: countSchema,
         },
       },
-      data: { type: 'array', items: record },
+      data: { type: 'array', items: recordSchema },
     },
   };
 }
 
 /** Creates the schema of a response with one record. */
-export function createRecordResponseSchema(record: JsonSchema): JsonSchema {
-  return { type: 'object', required: ['data'], properties: { data: record } };
+export function createRecordResponseSchema(recordSchema: JsonSchema): JsonSchema {
+  return { type: 'object', required: ['data'], properties: { data: recordSchema } };
 }

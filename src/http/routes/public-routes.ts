@@ -12,16 +12,16 @@ import { type RequestSlots, visitorQuotaOwnerOf } from '../server/request-slots.
 export type PublicRequest = {
   readonly body: unknown;
   /** The client's IP address. */
-  readonly source: string;
+  readonly clientIp: string;
   /** The `User-Agent` header. */
   readonly userAgent: string;
   /** The token in the session cookie; the session may have ended. */
   readonly sessionToken: string | undefined;
   readonly now: number;
-  readonly read: Queries;
+  readonly queries: Queries;
   /** Runs a transaction in an account on behalf of a user. */
   runInAccount<T>(
-    where: { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode },
+    transactionOptions: { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode },
     work: (write: AccountWrite) => Promise<T>,
   ): Promise<T>;
 };
@@ -29,7 +29,7 @@ export type PublicRequest = {
 /** The result of a public route. `session` changes the session cookie: a new token, or `forgotten` to remove it. */
 export type PublicResult = {
   readonly body: unknown;
-  readonly session?: { readonly token: string; readonly lifeMs: number } | 'forgotten';
+  readonly session?: { readonly token: string; readonly ttlMs: number } | 'forgotten';
 };
 
 /** A route of the console without authentication, for signing in and out. Only pages of the console may call it. */
@@ -47,7 +47,7 @@ export type PublicRoutePorts = {
   readonly clock: Clock;
   readonly cookie: SessionCookie;
   readonly bodyReader: Pick<BodyReader, 'read'>;
-  readonly requestSlots: Pick<RequestSlots, 'beginVisit' | 'leave'>;
+  readonly requestSlots: Pick<RequestSlots, 'acquireVisitorSlot' | 'releaseSlot'>;
 };
 
 /** Mounts the public routes of a route group. The group's check of the request's origin applies to them, too. */
@@ -59,31 +59,31 @@ export function mountPublicRoutes(
 ): void {
   const { store, clock, cookie, bodyReader, requestSlots } = ports;
   app.register(
-    async (scope) => {
-      scope.addHook('onRequest', async (request, reply) => {
+    async (scopedApp) => {
+      scopedApp.addHook('onRequest', async (request, reply) => {
         request.routeGroup = group;
-        reply.headers(group.headers);
-        const problem = group.checkRequest(request.raw);
+        reply.headers(group.responseHeaders);
+        const problem = group.findRequestProblem(request.raw);
         if (problem !== undefined) throw problem;
       });
       for (const route of routes) {
-        scope.route({
+        scopedApp.route({
           method: route.method,
           url: route.path,
           handler: async (request, reply) => {
             const source = request.ip;
             // Release the slot while the body arrives.
-            requestSlots.leave(reply);
-            const sender = { owner: visitorQuotaOwnerOf(request), isKnown: false };
+            requestSlots.releaseSlot(reply);
+            const sender = { owner: visitorQuotaOwnerOf(request), isAuthenticated: false };
             const body = await bodyReader.read(request, reply, sender);
-            requestSlots.beginVisit(request, reply);
+            requestSlots.acquireVisitorSlot(request, reply);
             const routeResult = await route.run({
               body: body?.value,
-              source,
+              clientIp: source,
               userAgent: request.headers['user-agent'] ?? '',
               sessionToken: cookie.readToken(request.raw),
               now: clock.now(),
-              read: store.read,
+              queries: store.read,
               runInAccount: ({ accountId, userId, lockMode }, work) =>
                 store.write((tx) =>
                   work(new AccountWrite(tx, accountId, clock.now(), lockMode, { userId, keyId: 0, source })),
@@ -92,9 +92,9 @@ export function mountPublicRoutes(
             // The request timeout may have sent a response already.
             if (reply.sent) return reply;
             const { session } = routeResult;
-            if (session === 'forgotten') reply.header('set-cookie', cookie.clearCookieHeader());
+            if (session === 'forgotten') reply.header('set-cookie', cookie.createDeletionHeader());
             else if (session !== undefined)
-              reply.header('set-cookie', cookie.setCookieHeader(session.token, session.lifeMs));
+              reply.header('set-cookie', cookie.createCookieHeader(session.token, session.ttlMs));
             return reply.type('application/json; charset=utf-8').send(JSON.stringify(routeResult.body));
           },
         });

@@ -11,7 +11,7 @@ export type QueryParameter<T> = {
   /** The error message for an invalid value, such as `must be an id`. */
   readonly errorMessage: string;
   /** Parses the text; undefined if it is invalid. */
-  read(text: string): T | undefined;
+  parse(text: string): T | undefined;
 };
 
 export type QueryParameters = { readonly [name: string]: QueryParameter<unknown> };
@@ -58,7 +58,7 @@ export function readQuery<P extends QueryParameters>(parameters: P, rawQuery: Ra
     const parameter = parameters[field];
     if (text === undefined || parameter === undefined) continue;
     const isParsable = text !== null && repeatedTexts.length === 0 && isStorable(text);
-    const value = isParsable ? parameter.read(text) : undefined;
+    const value = isParsable ? parameter.parse(text) : undefined;
     if (value !== undefined) parsedValues[field] = value;
     else if (repeatedTexts.length > 0) errors.push({ field, message: 'must be given once' });
     else errors.push({ field, message: text === null ? 'must be UTF-8, percent-encoded' : parameter.errorMessage });
@@ -71,7 +71,7 @@ export const idParameter = (description: string): QueryParameter<number> => ({
   description,
   schema: { type: 'string', pattern: '^\\d+$' },
   errorMessage: 'must be an id',
-  read: parseId,
+  parse: parseId,
 });
 
 /** A parameter for a day, written yyyymmdd and parsed to `YYYY-MM-DD`. */
@@ -79,7 +79,7 @@ export const dayParameter = (description: string): QueryParameter<string> => ({
   description,
   schema: { type: 'string', pattern: '^\\d{8}$' },
   errorMessage: 'must be a real calendar day written yyyymmdd',
-  read: parseDay,
+  parse: parseDay,
 });
 
 /** A parameter for a text of 1 to 255 characters. */
@@ -87,7 +87,7 @@ export const textParameter = (description: string): QueryParameter<string> => ({
   description,
   schema: { type: 'string', minLength: 1, maxLength: 255 },
   errorMessage: 'must be a text of 1 to 255 characters',
-  read: (text) => (isValidText(text, 1, 255) ? text.trim() : undefined),
+  parse: (text) => (isValidText(text, 1, 255) ? text.trim() : undefined),
 });
 
 /** A parameter for one of several values. */
@@ -96,6 +96,6 @@ export function enumParameter<W extends string>(description: string, words: read
     description,
     schema: { type: 'string', enum: words },
     errorMessage: `must be one of ${words.join(', ')}`,
-    read: (text) => words.find((word) => word === text),
+    parse: (text) => words.find((word) => word === text),
   };
 }

@@ -40,21 +40,21 @@ export type RouteInput = {
 export type RouteResult = {
   readonly body: unknown;
   /** The list that is serialized as the response; `body` is then ignored. */
-  readonly listing?: PendingPage;
+  readonly pendingPage?: PendingPage;
   /** The status of the stored response, if this is an idempotent replay (X4). */
-  readonly repeats?: number;
+  readonly replayedStatus?: number;
   readonly created?: string;
 };
 
-/** A read of the feed: after a cursor, after the `latest` entry, or from the oldest entry (undefined). */
+/** The start of a feed read: after a cursor, after the newest entry (`latest`), or at the oldest entry (undefined). */
 export type FeedRequest = { readonly after: number | 'latest' | undefined; readonly limit: number };
 
 /**
- * Feed entries after a cursor. Each entry has its cursor, its kind and its serialized form. `next` is the cursor to
- * continue with, which also passes skipped entries. `isEnd` is whether the end of the feed was reached.
+ * Feed entries after a cursor. Each entry has its cursor, its event kind and its serialized form. `nextCursor` is the
+ * cursor to continue with; it also passes entries that were skipped. `isEnd` is true at the end of the feed.
  */
 export type FeedSlice = {
-  readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly shown: unknown }[];
+  readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly output: unknown }[];
   readonly nextCursor: number;
   readonly isEnd: boolean;
 };
@@ -78,7 +78,7 @@ export type Route = {
   readonly streamedField?: StreamedField;
   readonly status: 200 | 201 | 202;
   readonly responseSchema: JsonSchema;
-  /** The kinds of occurrence that a call may record; empty for reads and for resources without occurrences. */
+  /** Event kinds (occurrences) that a call may record; empty for reads and for resources without occurrences. */
   readonly recordedKinds: readonly string[];
   /** Problems in addition to those of every route. */
   readonly problems: readonly ProblemCode[];
@@ -106,10 +106,10 @@ export type Route = {
       /** The account lock of the transaction. */
       readonly lockMode: LockMode;
       /**
-       * Slow work before the transaction, such as resolving a name. Inside the transaction, only queries may be
+       * Does slow work before the transaction, such as resolving a name. Inside the transaction, only queries may be
        * awaited.
        */
-      prepare?(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<unknown>;
+      prepare?(caller: Caller, input: RouteInput, view: AccountView, clientIp: string): Promise<unknown>;
       /** @param preparation the result of `prepare`; see `writeWithPreparation` */
       run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: unknown): Promise<RouteResult>;
     }
@@ -131,8 +131,8 @@ export type WriteSteps = {
 
 /** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
 export function writeWithPreparation<T>(handlers: {
-  /** @param source the caller's IP address */
-  prepare(caller: Caller, input: RouteInput, view: AccountView, source: string): Promise<T>;
+  /** @param clientIp the caller's IP address */
+  prepare(caller: Caller, input: RouteInput, view: AccountView, clientIp: string): Promise<T>;
   run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: T): Promise<RouteResult>;
 }): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
   return {
@@ -191,7 +191,7 @@ export function defineListRoute<Path extends string, P extends QueryParameters, 
         input.ids as PathIds<Path>,
       );
       const listing = await loadFirstSlice(page, paging, (record) => serializeRecord(definition.fields, record));
-      return { body: undefined, listing };
+      return { body: undefined, pendingPage: listing };
     },
   };
 }
@@ -236,16 +236,16 @@ export function defineCreateRoute<
     /** Account lock, by default shared. */
     lockMode?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
-    at: { collection: string; key: K };
+    location: { collectionPath: string; idField: K };
     call: (write: AccountWrite, caller: Caller, input: CreationInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = createCreationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
+  const bodySpec = createCreationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
-    body: spec.schema,
+    body: bodySpec.schema,
     status: 201,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: definition.recordedKinds,
@@ -257,9 +257,12 @@ export function defineCreateRoute<
     async run(write, caller, input) {
       const record = serializeRecord(
         definition.fields,
-        await definition.call(write, caller, spec.read(input.body), input.ids as PathIds<Path>),
+        await definition.call(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
       );
-      return { body: { data: record }, created: `${definition.at.collection}/${record[definition.at.key]}` };
+      return {
+        body: { data: record },
+        created: `${definition.location.collectionPath}/${record[definition.location.idField]}`,
+      };
     },
   };
 }
@@ -274,12 +277,12 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     call: (write: AccountWrite, caller: Caller, input: ChangeInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
   },
 ): Route {
-  const spec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
+  const bodySpec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
   return {
     ...routeHeadOf(definition),
     method: 'PUT',
     parameters: {},
-    body: spec.schema,
+    body: bodySpec.schema,
     status: 200,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: definition.recordedKinds,
@@ -291,7 +294,7 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
         body: {
           data: serializeRecord(
             definition.fields,
-            await definition.call(write, caller, spec.read(input.body), input.ids as PathIds<Path>),
+            await definition.call(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
           ),
         },
       };

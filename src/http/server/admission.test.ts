@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { FairScheduler } from '../../async/fair-scheduler.ts';
 import { AdmissionControl, type RequestClass } from './admission.ts';
-import { connectionBurst } from './connection-burst.ts';
+import { burstDetector } from './connection-burst.ts';
 
 /**
  * Creates an admission control whose requests each exceed the budget of an iteration, so that each iteration starts
@@ -15,12 +15,12 @@ function createAdmission(hasRoom: (claim: RequestClass, waiting: number) => bool
   const begun: string[] = [];
   const shed: string[] = [];
   const admission = new AdmissionControl({
-    scheduler: new FairScheduler({ clock: { monotonic: () => now }, budgetMs: 2 }),
+    scheduler: new FairScheduler({ clock: { monotonic: () => now }, iterationBudgetMs: 2 }),
     startRequest: (request) => {
       begun.push(String(request.headers['x-name']));
       now += 10;
     },
-    hasRoom,
+    hasFreeSlot: hasRoom,
     shed: (request, _response, claim) => shed.push(`${request.headers['x-name']} ${claim}`),
   });
   const enter = (name: string, headers: Record<string, string>, url = '/v2/events') => {
@@ -52,7 +52,7 @@ test('queued visitors take no room from callers, and probes are always admitted'
 test('while connections are being accepted, requests with a key start and visitors wait', async () => {
   const { begun, enter } = createAdmission();
   for (let accepted = 0; accepted < 10; accepted += 1) {
-    connectionBurst.onAccepted();
+    burstDetector.recordConnection();
     enter(`v${accepted}`, {});
     if (accepted === 5) enter('c', { key: 'c' });
     await nextIteration();

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { FairScheduler } from '../../async/fair-scheduler.ts';
-import { connectionBurst } from './connection-burst.ts';
+import { burstDetector } from './connection-burst.ts';
 
 /**
  * The class of a request, which depends only on its head: a `probe` asks for health or metrics, a `caller` has a key or
@@ -9,14 +9,14 @@ import { connectionBurst } from './connection-burst.ts';
 export type RequestClass = 'probe' | 'caller' | 'visitor';
 
 /** Maximum time for which a burst of new connections delays the request of a visitor. */
-const MAX_BURST_DELAY_MS = 500;
+const MAX_VISITOR_DELAY_MS = 500;
 
 export type AdmissionPorts = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
-  /** Starts the processing of a request. The synchronous part of the work runs before it returns. */
+  /** Starts a request. The synchronous part of the request handler runs before this function returns. */
   readonly startRequest: RequestListener;
   /** Whether one more request of this class fits within its limit, given how many requests of the class are queued. */
-  readonly hasRoom: (requestClass: RequestClass, queued: number) => boolean;
+  readonly hasFreeSlot: (requestClass: RequestClass, queuedCount: number) => boolean;
   /** Rejects a request that does not fit. It runs synchronously, so it has to be cheap. */
   readonly shed: (request: IncomingMessage, response: ServerResponse, requestClass: RequestClass) => void;
 };
@@ -27,7 +27,7 @@ export type AdmissionPorts = {
  */
 export class AdmissionControl {
   readonly #ports: AdmissionPorts;
-  readonly #queuedByClass: Record<RequestClass, number> = { probe: 0, caller: 0, visitor: 0 };
+  readonly #queuedCountByClass: Record<RequestClass, number> = { probe: 0, caller: 0, visitor: 0 };
 
   constructor(ports: AdmissionPorts) {
     this.#ports = ports;
@@ -35,17 +35,17 @@ export class AdmissionControl {
 
   readonly admit = (request: IncomingMessage, response: ServerResponse): void => {
     const requestClass = requestClassOf(request);
-    if (!this.#ports.hasRoom(requestClass, this.#queuedByClass[requestClass])) {
+    if (!this.#ports.hasFreeSlot(requestClass, this.#queuedCountByClass[requestClass])) {
       this.#ports.shed(request, response, requestClass);
       return;
     }
-    this.#queuedByClass[requestClass] += 1;
+    this.#queuedCountByClass[requestClass] += 1;
     const enqueueRequest = () =>
       this.#ports.scheduler.run(claimedIdentityOf(request), () => {
-        this.#queuedByClass[requestClass] -= 1;
+        this.#queuedCountByClass[requestClass] -= 1;
         if (!response.destroyed) this.#ports.startRequest(request, response);
       });
-    if (requestClass === 'visitor') connectionBurst.runAfterBurst(MAX_BURST_DELAY_MS, enqueueRequest);
+    if (requestClass === 'visitor') burstDetector.runAfterBurst(MAX_VISITOR_DELAY_MS, enqueueRequest);
     else enqueueRequest();
   };
 }

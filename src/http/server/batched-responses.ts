@@ -12,7 +12,7 @@ type WriteHeadHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
  * Maximum number of responses per batch. A full batch is flushed early, so that clients can process its responses while
  * the next batch is prepared.
  */
-const MAX_BATCH_SIZE = 32;
+const MAX_RESPONSES_PER_BATCH = 32;
 
 /** Maximum body size of a response in a batch. A longer response would occupy memory until the flush. */
 const MAX_BATCHED_BYTES = 64 * 1_024;
@@ -27,12 +27,12 @@ export class BatchedResponses {
   /** Sockets in the current batch. Node's own calls of `uncork` on them are ignored. */
   readonly #corkedSockets = new WeakSet<Socket>();
   readonly #patchedSockets = new WeakSet<Socket>();
-  readonly #onUnread: (socket: Socket) => void;
+  readonly #onUnreadBytes: (socket: Socket) => void;
   #isStopped = false;
 
-  /** @param onUnread is called with a socket that still buffers bytes after a flush */
-  constructor(onUnread: (socket: Socket) => void = () => undefined) {
-    this.#onUnread = onUnread;
+  /** @param onUnreadBytes is called with a socket that still buffers bytes after a flush */
+  constructor(onUnreadBytes: (socket: Socket) => void = () => undefined) {
+    this.#onUnreadBytes = onUnreadBytes;
   }
 
   /** The subclass of `ServerResponse` that batches responses; pass it to `createServer`. */
@@ -65,7 +65,7 @@ export class BatchedResponses {
     if (socket === null || this.#corkedSockets.has(socket)) return;
     if (!this.#patchedSockets.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLong) return;
-    if (this.#corkedBatch.length === MAX_BATCH_SIZE) this.#flush();
+    if (this.#corkedBatch.length === MAX_RESPONSES_PER_BATCH) this.#flush();
     socket.cork();
     this.#corkedSockets.add(socket);
     this.#corkedBatch.push(socket);
@@ -81,7 +81,7 @@ export class BatchedResponses {
     socket.uncork = () => {
       if (this.#corkedSockets.has(socket)) return;
       originalUncork();
-      if (socket.writableLength > 0) this.#onUnread(socket);
+      if (socket.writableLength > 0) this.#onUnreadBytes(socket);
     };
     this.#patchedSockets.add(socket);
   }

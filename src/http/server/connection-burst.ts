@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from '../../clock.ts';
 
 /** A postponed job, and the monotonic time at which it runs even if the burst is not over. */
-type PostponedJob = { readonly job: () => void; readonly latestAt: number };
+type PostponedJob = { readonly job: () => void; readonly deadlineAt: number };
 
 /**
  * Detects bursts of new connections. Node accepts one connection per event-loop iteration. While many connections wait
  * to be accepted, each iteration has to be short, so work that can wait is postponed until the burst is over.
  */
-export class ConnectionBurst {
+export class ConnectionBurstDetector {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #isBurst = false;
   #hasAcceptedConnection = false;
@@ -18,7 +18,7 @@ export class ConnectionBurst {
   }
 
   /** Records that a connection was accepted. */
-  onAccepted(): void {
+  recordConnection(): void {
     this.#hasAcceptedConnection = true;
     if (this.#isBurst) return;
     this.#isBurst = true;
@@ -30,7 +30,7 @@ export class ConnectionBurst {
    * because a burst may never end.
    */
   runAfterBurst(maxDelayMs: number, job: () => void): void {
-    if (this.#isBurst) this.#postponedJobs.add({ job, latestAt: this.#clock.monotonic() + maxDelayMs });
+    if (this.#isBurst) this.#postponedJobs.add({ job, deadlineAt: this.#clock.monotonic() + maxDelayMs });
     else job();
   }
 
@@ -41,9 +41,9 @@ export class ConnectionBurst {
     this.#isBurst = this.#hasAcceptedConnection;
     this.#hasAcceptedConnection = false;
     if (this.#isBurst) setImmediate(this.#onIteration);
-    const now = this.#isBurst ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
+    const deadlineThreshold = this.#isBurst ? this.#clock.monotonic() : Number.POSITIVE_INFINITY;
     for (const postponedJob of this.#postponedJobs) {
-      if (postponedJob.latestAt > now) continue;
+      if (postponedJob.deadlineAt > deadlineThreshold) continue;
       this.#postponedJobs.delete(postponedJob);
       postponedJob.job();
     }
@@ -51,4 +51,4 @@ export class ConnectionBurst {
 }
 
 /** The burst detector of this process. One is enough, because one event loop accepts all connections. */
-export const connectionBurst = new ConnectionBurst(systemClock);
+export const burstDetector = new ConnectionBurstDetector(systemClock);

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { isBodyTooSlow } from '../body/read-body.ts';
 import { waitForNextIteration } from '../routes/page-slices.ts';
 import { Connection, isBodyDroppable } from './connection.ts';
-import { ConnectionBurst } from './connection-burst.ts';
+import { ConnectionBurstDetector } from './connection-burst.ts';
 import { defaultTimeouts } from './resource-limits.ts';
 
 const deadlines = { headersMs: 10, keepAliveMs: 60, dropMs: 5, stallMs: 30 };
@@ -93,7 +93,7 @@ test('a client that reads the last few bytes of a response counts as reading', (
 
 test('the body of an authenticated caller needs a minimum rate after its grace period, any other has a fixed timeout', () => {
   const late = (isKnown: boolean, ageMs: number, received: number) =>
-    isBodyTooSlow({ isKnown, ageMs, received }, defaultTimeouts);
+    isBodyTooSlow({ isAuthenticated: isKnown, ageMs, receivedBytes: received }, defaultTimeouts);
   assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
   assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
   assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);
@@ -112,7 +112,7 @@ test('the rest of an unneeded body is discarded if it is short and its length is
 function createBurst() {
   const time = { ms: 0 };
   const ran: string[] = [];
-  const burst = new ConnectionBurst({ monotonic: () => time.ms });
+  const burst = new ConnectionBurstDetector({ monotonic: () => time.ms });
   return {
     time,
     ran,
@@ -125,10 +125,10 @@ test('a job runs immediately without a burst, and after an iteration without a n
   const { burst, ran, postpone } = createBurst();
   postpone('before');
   assert.deepEqual(ran, ['before']);
-  burst.onAccepted();
+  burst.recordConnection();
   postpone('first');
   for (let accepted = 0; accepted < 5; accepted += 1) {
-    burst.onAccepted();
+    burst.recordConnection();
     await waitForNextIteration();
   }
   postpone('second');
@@ -143,11 +143,11 @@ test('a burst without end delays each job by its maximum delay', async () => {
   const { time, burst, ran, postpone } = createBurst();
   const acceptAt = async (ms: number) => {
     time.ms = ms;
-    burst.onAccepted();
+    burst.recordConnection();
     await waitForNextIteration();
     return ran.length;
   };
-  burst.onAccepted();
+  burst.recordConnection();
   postpone('first');
   time.ms = 200;
   postpone('second');

@@ -9,7 +9,7 @@ import type { QuotaOwner } from '../../async/quota.ts';
  * | --- | --- | --- | --- |
  * | head | the connection opens, or another request begins to arrive | the head is complete | `headersMs`, then 408 |
  * | working | the head is complete | the response is sent | none in this file; see `ActiveRequests` |
- * | body | the request waits for its body | the body is complete | `PendingBody.isLate`, then 408 |
+ * | body | the request waits for its body | the body is complete | `PendingBody.isTooSlow`, then 408 |
  * | dropping | the response is sent before the body has arrived | the body is complete | `dropMs`, then close |
  * | idle | the response is sent | another request begins to arrive | `keepAliveMs`, then close |
  *
@@ -23,9 +23,9 @@ export type CloseReason = 'head_timeout' | 'body_timeout' | 'drop_timeout' | 'un
 /** A request body that has not arrived completely, while its request waits for it. */
 export type PendingBody = {
   /** Whether the body is too slow, `ageMs` milliseconds after the request began to wait for it. */
-  isLate(ageMs: number): boolean;
+  isTooSlow(ageMs: number): boolean;
   /** Rejects the request, because its body is too slow. */
-  rejectLate(): void;
+  rejectTooSlow(): void;
 };
 
 /** Maximum size of an unneeded request body that is read and discarded, so that its connection can be kept alive. */
@@ -62,7 +62,7 @@ export class Connection {
   /** Response bytes that are buffered in memory, and the quota owner to which they are charged. */
   unreadCharge: { readonly owner: QuotaOwner; readonly bytes: number } | undefined;
   #bytesReadAtFirstCheck: number | undefined;
-  #stallState: { since: number; delivered: number; bytes: number } | undefined;
+  #stallState: { stalledSince: number; deliveredBytes: number; bufferedBytes: number } | undefined;
 
   constructor(socket: Socket, networkOwner: QuotaOwner, now: number) {
     this.socket = socket;
@@ -88,7 +88,7 @@ export class Connection {
     if (this.#stalledMs(now) >= stallMs) return 'unread';
     const ageMs = now - this.phaseSince;
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
-    if (this.phase === 'body') return this.pendingBody?.isLate(ageMs) === true ? 'body_timeout' : undefined;
+    if (this.phase === 'body') return this.pendingBody?.isTooSlow(ageMs) === true ? 'body_timeout' : undefined;
     if (this.phase === 'working') return undefined;
     // The count begins at the first check of the phase, because reading `bytesRead` for each request would cost more.
     this.#bytesReadAtFirstCheck ??= this.socket.bytesRead;
@@ -112,12 +112,12 @@ export class Connection {
       return 0;
     }
     const deliveredBytes = deliveredBytesOf(this.socket);
-    const { since, ...before } = this.#stallState ?? { since: now, delivered: deliveredBytes, bytes: bufferedBytes };
-    const hasProgressed = deliveredBytes - before.delivered >= Math.min(before.bytes, MIN_READ_BYTES);
+    const { stalledSince, ...before } = this.#stallState ?? { stalledSince: now, deliveredBytes, bufferedBytes };
+    const hasProgressed = deliveredBytes - before.deliveredBytes >= Math.min(before.bufferedBytes, MIN_READ_BYTES);
     this.#stallState = hasProgressed
-      ? { since: now, delivered: deliveredBytes, bytes: bufferedBytes }
-      : { since, ...before };
-    return now - this.#stallState.since;
+      ? { stalledSince: now, deliveredBytes, bufferedBytes }
+      : { stalledSince, ...before };
+    return now - this.#stallState.stalledSince;
   }
 }
 

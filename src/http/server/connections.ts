@@ -5,12 +5,12 @@ import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 import { type CloseReason, Connection, type ConnectionDeadlines } from './connection.ts';
-import { connectionBurst } from './connection-burst.ts';
+import { burstDetector } from './connection-burst.ts';
 import { ambiguityOf } from './malformed-requests.ts';
 import type { ResponseBuffers } from './unread-responses.ts';
 
 /** Maximum number of waiting pipelined requests per connection. A client that sends more is disconnected. */
-const MAX_PIPELINED = 100;
+const MAX_PIPELINED_REQUESTS = 100;
 
 /**
  * Maximum number of overdue connections that are closed per event-loop iteration. Closing one takes about 100 µs, and
@@ -48,8 +48,8 @@ export class ConnectionTracker {
   constructor(ports: ConnectionTrackerPorts) {
     const { clock, deadlines, maxConnections } = ports;
     this.#ports = ports;
-    this.#connectionSlots = new Quota({ total: maxConnections, member: Math.ceil(maxConnections / 4) });
-    this.#runningTime = new RunningTime(clock, deadlines.lookEveryMs, () => this.#checkDeadlines());
+    this.#connectionSlots = new Quota({ maxTotal: maxConnections, maxPerMember: Math.ceil(maxConnections / 4) });
+    this.#runningTime = new RunningTime(clock, deadlines.lookEveryMs, () => this.#closeOverdueConnections());
   }
 
   watch(server: Server): void {
@@ -60,7 +60,7 @@ export class ConnectionTracker {
     server.once('close', () => this.#runningTime.stop());
   }
 
-  of(socket: Duplex): Connection | undefined {
+  findConnection(socket: Duplex): Connection | undefined {
     return this.#connections.get(socket);
   }
 
@@ -71,13 +71,13 @@ export class ConnectionTracker {
       // After an ambiguous request, ignore all requests that were pipelined after it: another parser may have read them
       // as the body of that request (request smuggling). The pair is kept because Node expects a response for each
       // request.
-      if (connection !== undefined && connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED)
+      if (connection !== undefined && connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED_REQUESTS)
         socket.destroy();
       return;
     }
     if (connection.response === undefined) this.#beginRequest(connection, request, response);
     else if (connection.isDelayed) socket.destroy();
-    else if (connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED)
+    else if (connection.pipelinedRequests.push([request, response]) > MAX_PIPELINED_REQUESTS)
       this.close(connection, 'pipelined');
   };
 
@@ -97,7 +97,7 @@ export class ConnectionTracker {
    * client would take the error for the response to an earlier request. If the body of the current request is
    * incomplete, the error belongs to that request, and `respond` is called immediately.
    */
-  afterResponses(socket: Duplex, respond: () => void): void {
+  respondAfterPending(socket: Duplex, respond: () => void): void {
     const connection = this.#connections.get(socket);
     if (connection === undefined) {
       respond();
@@ -114,17 +114,17 @@ export class ConnectionTracker {
     else connection.onAnswered = respond;
   }
 
-  /** Calls `run` when the response is sent or the client has disconnected. */
-  whenOver(response: ServerResponse, callback: () => void): void {
+  /** Calls `callback` when the response is sent or the client has disconnected. */
+  runAfterResponse(response: ServerResponse, callback: () => void): void {
     const connection = this.#connections.get(response.req.socket);
     if (connection?.response === response) connection.cleanups.push(callback);
     else response.once('close', callback);
   }
 
   /** Sets the body that the current request waits for; undefined when the body has arrived. */
-  awaitBody(connection: Connection, body: Connection['pendingBody']): void {
+  setPendingBody(connection: Connection, body: Connection['pendingBody']): void {
     connection.pendingBody = body;
-    connection.enterPhase(body === undefined ? 'working' : 'body', this.#runningTime.nextTickMs);
+    connection.enterPhase(body === undefined ? 'working' : 'body', this.#runningTime.runningMsAtNextTick);
   }
 
   close(connection: Connection, reason: CloseReason): void {
@@ -134,17 +134,17 @@ export class ConnectionTracker {
   }
 
   #onConnection(socket: Socket): void {
-    connectionBurst.onAccepted();
+    burstDetector.recordConnection();
     const networkOwner = this.#ports.networkOwnerOf(socket.remoteAddress ?? '');
     const connectionOwner = networkOwner ?? { group: 'proxies' };
-    const connection = new Connection(socket, connectionOwner, this.#runningTime.nextTickMs);
+    const connection = new Connection(socket, connectionOwner, this.#runningTime.runningMsAtNextTick);
     this.#runningTime.start();
     this.#connections.set(socket, connection);
-    const hasSlot = this.#connectionSlots.tryTake(connectionOwner);
+    const hasSlot = this.#connectionSlots.tryAcquire(connectionOwner);
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (hasSlot) this.#connectionSlots.release(connectionOwner);
-      this.#ports.responseBuffers.forget(connection);
+      this.#ports.responseBuffers.releaseConnection(connection);
       if (this.#connections.size === 0) this.#runningTime.stop();
     });
     if (hasSlot) return;
@@ -157,7 +157,7 @@ export class ConnectionTracker {
     connection.request = request;
     connection.response = response;
     connection.responseOwner = connection.networkOwner;
-    connection.enterPhase('working', this.#runningTime.nextTickMs);
+    connection.enterPhase('working', this.#runningTime.runningMsAtNextTick);
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
@@ -175,7 +175,7 @@ export class ConnectionTracker {
     connection.response = undefined;
     connection.pendingBody = undefined;
     connection.isDelayed = false;
-    this.#ports.responseBuffers.forget(connection);
+    this.#ports.responseBuffers.releaseConnection(connection);
     for (const cleanup of connection.cleanups.splice(0)) cleanup();
     if (socket.destroyed) return;
     const [nextPipelined] = connection.pipelinedRequests;
@@ -184,10 +184,10 @@ export class ConnectionTracker {
       connection.pipelinedRequests.shift();
       this.#beginRequest(connection, ...nextPipelined);
     } else if (onAnswered !== undefined) onAnswered();
-    else connection.enterPhase(request?.complete === true ? 'idle' : 'dropping', this.#runningTime.nextTickMs);
+    else connection.enterPhase(request?.complete === true ? 'idle' : 'dropping', this.#runningTime.runningMsAtNextTick);
   }
 
-  #checkDeadlines(): void {
+  #closeOverdueConnections(): void {
     const now = this.#runningTime.runningMs;
     let closedCount = 0;
     for (const connection of this.#connections.values()) {
@@ -196,13 +196,13 @@ export class ConnectionTracker {
       if (reason === undefined) continue;
       closedCount += 1;
       if (closedCount > MAX_CLOSED_PER_ITERATION) {
-        setImmediate(() => this.#checkDeadlines());
+        setImmediate(() => this.#closeOverdueConnections());
         return;
       }
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
         this.#ports.onClosed(reason);
-        connection.pendingBody?.rejectLate();
+        connection.pendingBody?.rejectTooSlow();
       } else if (reason === 'head_timeout') {
         this.#ports.onClosed(reason);
         connection.isClosing = true;

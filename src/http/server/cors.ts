@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Returns the values of a request header, one per header line. Node's `headers` joins or drops repeated headers. */
-export function readHeaderLines(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
-  const lines: string[] = [];
+export function readHeaderValues(request: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
+  const values: string[] = [];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
-    if (isHeaderNamed(request.rawHeaders[index], name)) lines.push(request.rawHeaders[index + 1] ?? '');
+    if (isHeaderNamed(request.rawHeaders[index], name)) values.push(request.rawHeaders[index + 1] ?? '');
   }
-  return lines;
+  return values;
 }
 
 /**

@@ -10,7 +10,7 @@ const ACCEPT_TIMEOUT_MS = 1_000;
 const MAX_IDLE_ITERATION_MS = 1;
 
 /** How long a shutdown waits for requests in flight before it closes their connections. */
-const DRAIN_TIMEOUT_MS = 6_000;
+const REQUEST_DRAIN_TIMEOUT_MS = 6_000;
 
 /**
  * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel, stops
@@ -26,7 +26,7 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
   // `http.Server.close` would close idle connections immediately, even one over which a request is just arriving.
   Server.prototype.close.call(server);
   await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
-  const cancelDrainTimeout = realClock.after(DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
+  const cancelDrainTimeout = realClock.after(REQUEST_DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
   await app.close();
   cancelDrainTimeout();
 }
@@ -46,9 +46,9 @@ async function waitUntilAllAccepted(server: Server, realClock: Clock): Promise<v
   const acceptDeadline = realClock.monotonic() + ACCEPT_TIMEOUT_MS;
   for (let isQueueEmpty = false; !isQueueEmpty && realClock.monotonic() < acceptDeadline; ) {
     hasAccepted = false;
-    const iterationStart = realClock.monotonic();
+    const iterationStartedAt = realClock.monotonic();
     await waitForNextIteration();
-    isQueueEmpty = !hasAccepted && realClock.monotonic() < iterationStart + MAX_IDLE_ITERATION_MS;
+    isQueueEmpty = !hasAccepted && realClock.monotonic() < iterationStartedAt + MAX_IDLE_ITERATION_MS;
   }
   server.off('connection', onConnectionAccepted);
 }

@@ -18,8 +18,8 @@ for (const { test, database } of stores) {
     const metrics = createMetrics({
       store,
       clock,
-      inFlight: () => 0,
-      leasedQueueCount: () => 0,
+      countInFlightAttempts: () => 0,
+      countLeasedQueues: () => 0,
       isMailConfigured: false,
     });
     let probes = 0;
@@ -32,7 +32,7 @@ for (const { test, database } of stores) {
       log: pino({ level: 'silent' }),
       metrics,
       routeGroups: [],
-      health: {
+      healthPorts: {
         clock,
         registry: metrics.registry,
         metricsToken: '',
@@ -40,9 +40,9 @@ for (const { test, database } of stores) {
           probes += 1;
           return result;
         },
-        openapi: () => ({}),
+        getOpenApiDocument: () => ({}),
         documents: {},
-        greeting: () => ({}),
+        createGreeting: () => ({}),
       },
       baseUrl: () => 'http://carillon.test',
       corsOrigins: [],

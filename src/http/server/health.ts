@@ -7,7 +7,7 @@ import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts
 import { hashApiKey } from '../../secrets.ts';
 import type { ConsoleFiles, StaticResponse } from '../static/console-files.ts';
 
-export type HealthPorts = {
+export type KeylessRoutePorts = {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly metricsToken: string;
@@ -15,12 +15,12 @@ export type HealthPorts = {
   /** Checks the database; rejects unless it is migrated and writable. */
   readonly probeDatabase: () => Promise<void>;
   /** Whether the process is about to exit. `/readyz` then fails without a probe. */
-  readonly isEnding?: () => boolean;
-  readonly openapi: () => unknown;
+  readonly isShuttingDown?: () => boolean;
+  readonly getOpenApiDocument: () => unknown;
   /** Public documents, such as `/docs`, by path. */
   readonly documents: Readonly<Record<string, () => StaticResponse>>;
-  /** The JSON response of `/` for a client that does not accept HTML. */
-  readonly greeting: () => unknown;
+  /** Creates the JSON response of `/` for a client that does not accept HTML. */
+  readonly createGreeting: () => unknown;
   /**
    * The files of the console, which browsers get at `/`; undefined if the console was not built or is disabled on this
    * node.
@@ -31,29 +31,29 @@ export type HealthPorts = {
 const READINESS_PATH = '/readyz';
 
 /** Adds the routes that need no key: probes, metrics, documents and problems (X6). */
-export function addHealthRoutes(app: FastifyInstance, ports: HealthPorts): void {
+export function addKeylessRoutes(app: FastifyInstance, ports: KeylessRoutePorts): void {
   const { consoleFiles } = ports;
   consoleFiles?.addFileRoutes(app);
   app.get('/', async (request, reply) => {
     const acceptsHtml = /\btext\/html\b/.test(request.headers.accept ?? '');
-    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : ports.greeting();
+    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : ports.createGreeting();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
   const readinessProbe = createCachedProbe(ports);
   app.addHook('onResponse', (request, _reply, done) => {
     // The database has just failed, so the cached result of the probe is outdated.
     if (request.problemCode === 'storage_unavailable' && request.routeOptions.url !== READINESS_PATH)
-      readinessProbe.forget();
+      readinessProbe.invalidate();
     done();
   });
   app.get(READINESS_PATH, async () => {
-    if (ports.isEnding?.()) throw new Problem('storage_unavailable');
+    if (ports.isShuttingDown?.()) throw new Problem('storage_unavailable');
     await readinessProbe.run();
     return { status: 'ready' };
   });
-  app.get('/openapi.json', async () => ports.openapi());
-  for (const [path, document] of Object.entries(ports.documents)) {
-    app.get(path, async (request, reply) => document().send(request, reply));
+  app.get('/openapi.json', async () => ports.getOpenApiDocument());
+  for (const [path, getDocument] of Object.entries(ports.documents)) {
+    app.get(path, async (request, reply) => getDocument().send(request, reply));
   }
   app.get('/metrics', async (request, reply) => {
     if (!mayReadMetrics(request, ports)) throw notFound();
@@ -67,15 +67,16 @@ export function addHealthRoutes(app: FastifyInstance, ports: HealthPorts): void 
 }
 
 /** Caches the result of the database probe for a second, because each probe writes and needs no authentication. */
-function createCachedProbe({ probeDatabase, clock }: HealthPorts) {
-  let lastProbe: { at: number; result: Promise<void> } | undefined;
+function createCachedProbe({ probeDatabase, clock }: KeylessRoutePorts) {
+  let lastProbe: { startedAt: number; promise: Promise<void> } | undefined;
   return {
     run(): Promise<void> {
       const at = clock.monotonic();
-      if (lastProbe === undefined || at - lastProbe.at >= 1_000) lastProbe = { at, result: probeDatabase() };
-      return lastProbe.result;
+      if (lastProbe === undefined || at - lastProbe.startedAt >= 1_000)
+        lastProbe = { startedAt: at, promise: probeDatabase() };
+      return lastProbe.promise;
     },
-    forget(): void {
+    invalidate(): void {
       lastProbe = undefined;
     },
   };
@@ -87,7 +88,7 @@ const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'
  * Whether a request may read the metrics. If a metrics token is configured, only the token grants access; otherwise
  * only direct requests over loopback are allowed.
  */
-function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: HealthPorts): boolean {
+function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: KeylessRoutePorts): boolean {
   if (token !== '') {
     const authorization = request.headers.authorization ?? '';
     return timingSafeEqual(Buffer.from(hashApiKey(authorization)), Buffer.from(hashApiKey(`Bearer ${token}`)));

@@ -142,21 +142,21 @@ for (const { test, testService } of stores) {
 
 test('a route that sent a user a large response is expected to send as much again, until it sends less', () => {
   const sizes = new ResponseSizes();
-  sizes.record(1, '/tasks', 10);
-  assert.equal(sizes.expectedBytes(1, '/tasks'), 0);
-  sizes.record(1, '/tasks', 1_000_000);
+  sizes.recordSize(1, '/tasks', 10);
+  assert.equal(sizes.expectedBytesOf(1, '/tasks'), 0);
+  sizes.recordSize(1, '/tasks', 1_000_000);
   assert.deepEqual(
-    [sizes.expectedBytes(1, '/tasks'), sizes.expectedBytes(2, '/tasks'), sizes.expectedBytes(1, '/a')],
+    [sizes.expectedBytesOf(1, '/tasks'), sizes.expectedBytesOf(2, '/tasks'), sizes.expectedBytesOf(1, '/a')],
     [1e6, 0, 0],
   );
-  sizes.record(1, '/tasks', MIN_LARGE_RESPONSE_BYTES);
-  assert.equal(sizes.expectedBytes(1, '/tasks'), MIN_LARGE_RESPONSE_BYTES);
-  sizes.record(1, '/tasks', MIN_LARGE_RESPONSE_BYTES - 1);
-  assert.equal(sizes.expectedBytes(1, '/tasks'), 0);
+  sizes.recordSize(1, '/tasks', MIN_LARGE_RESPONSE_BYTES);
+  assert.equal(sizes.expectedBytesOf(1, '/tasks'), MIN_LARGE_RESPONSE_BYTES);
+  sizes.recordSize(1, '/tasks', MIN_LARGE_RESPONSE_BYTES - 1);
+  assert.equal(sizes.expectedBytesOf(1, '/tasks'), 0);
 });
 
 test('beyond ten thousand entries the oldest is evicted', () => {
   const sizes = new ResponseSizes();
-  for (let user = 0; user <= 10_000; user += 1) sizes.record(user, '/tasks', 1_000_000);
-  assert.deepEqual([sizes.expectedBytes(0, '/tasks'), sizes.expectedBytes(1, '/tasks')], [0, 1_000_000]);
+  for (let user = 0; user <= 10_000; user += 1) sizes.recordSize(user, '/tasks', 1_000_000);
+  assert.deepEqual([sizes.expectedBytesOf(0, '/tasks'), sizes.expectedBytesOf(1, '/tasks')], [0, 1_000_000]);
 });

@@ -34,7 +34,7 @@ export type LoadSheddingPorts = {
 export class LoadShedding {
   readonly #ports: LoadSheddingPorts;
   readonly #shedCounter: ReasonCounter<ShedReason>;
-  #body = '';
+  #cachedBodyText = '';
   #bodyBaseUrl = '';
 
   constructor(ports: LoadSheddingPorts) {
@@ -47,7 +47,7 @@ export class LoadShedding {
 
   /** Rejects a request before it reaches the framework. */
   shed(request: IncomingMessage, response: ServerResponse, reason: ShedReason): void {
-    const body = this.#cachedBody();
+    const body = this.#getCachedBody();
     // `Date` is optional in a 5xx response (RFC 9110, 6.6.1).
     response.sendDate = false;
     response.writeHead(503, {
@@ -70,14 +70,14 @@ export class LoadShedding {
     this.#shedCounter.flush();
   }
 
-  #cachedBody(): string {
+  #getCachedBody(): string {
     // Build the body at its first use, because the base URL is unknown until the service listens.
     const baseUrl = this.#ports.baseUrl();
-    if (this.#bodyBaseUrl !== baseUrl || this.#body === '') {
+    if (this.#bodyBaseUrl !== baseUrl || this.#cachedBodyText === '') {
       this.#bodyBaseUrl = baseUrl;
-      this.#body = JSON.stringify(createProblemBody(new Problem('overloaded'), baseUrl));
+      this.#cachedBodyText = JSON.stringify(createProblemBody(new Problem('overloaded'), baseUrl));
     }
-    return this.#body;
+    return this.#cachedBodyText;
   }
 }
 

@@ -24,7 +24,7 @@ const RTSP_METHODS = new Set(
  * Matches a character that is invalid in a host (RFC 9112, 3.2): space, a control or non-ASCII character, or a
  * delimiter of a URL.
  */
-const INVALID_HOST = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
+const INVALID_HOST_CHARACTER = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
 
 /**
  * Returns the reason why a proxy in front of the service might read a request differently although Node accepts it
@@ -37,7 +37,7 @@ export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: Incom
     const headerName = rawHeaders[index];
     if (isHeaderNamed(headerName, 'host')) {
       hostCount += 1;
-      if (INVALID_HOST.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
+      if (INVALID_HOST_CHARACTER.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
     }
     if (isHeaderNamed(headerName, 'content-type')) contentTypeCount += 1;
     // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
@@ -60,18 +60,18 @@ export async function respondToMalformed(
   {
     routeGroups,
     baseUrl,
-    failed,
-  }: { routeGroups: readonly RouteGroup[]; baseUrl: string; failed: (error: unknown) => void },
+    reportError,
+  }: { routeGroups: readonly RouteGroup[]; baseUrl: string; reportError: (error: unknown) => void },
 ): Promise<void> {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const unknownMethod =
+  const methodRejection =
     error.code === 'HPE_INVALID_METHOD' ? await problemForUnknownMethod(error, routeGroups) : undefined;
-  const problem = unknownMethod?.problem ?? new Problem(problemCodeOf(error.code));
-  if (problem.cause !== undefined) failed(problem.cause);
-  closeWithProblem(socket, problem, baseUrl, unknownMethod?.challenge);
+  const problem = methodRejection?.problem ?? new Problem(problemCodeOf(error.code));
+  if (problem.cause !== undefined) reportError(problem.cause);
+  closeWithProblem(socket, problem, baseUrl, methodRejection?.challenge);
 }
 
 /** Writes a problem response directly to a socket, without the framework, and closes the socket. */
@@ -105,8 +105,8 @@ async function problemForUnknownMethod(
   if (path === undefined || (error.bytesParsed ?? 0) > method.length) return undefined;
   const group = routeGroups.find(({ prefix }) => path.startsWith(prefix));
   const rawHeaders = headerFields.flatMap((field) => {
-    const colon = field.indexOf(':');
-    return [field.slice(0, colon), field.slice(colon + 1).trim()];
+    const colonIndex = field.indexOf(':');
+    return [field.slice(0, colonIndex), field.slice(colonIndex + 1).trim()];
   });
   let problem = notFound();
   try {

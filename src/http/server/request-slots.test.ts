@@ -35,7 +35,7 @@ test('a request holds a slot until it leaves, and times out unless its response 
   const clock = testClock();
   const givenUp: FastifyReply[] = [];
   const activeRequests = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
-  const slots = new Quota({ total: 2 });
+  const slots = new Quota({ maxTotal: 2 });
   const reply = (sent = false) => ({ sent }) as FastifyReply;
   const [first, second, third] = [reply(), reply(true), reply()];
   const owner = { group: 1 };

@@ -26,8 +26,8 @@ export type RequestSlotsPorts = {
   readonly maxRequests: number;
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly onRequestTimeout: (reply: FastifyReply) => void;
-  readonly responseBuffers: Pick<ResponseBuffers, 'hasRoom'>;
-  readonly connections: () => Pick<ConnectionTracker, 'of' | 'whenOver'>;
+  readonly responseBuffers: Pick<ResponseBuffers, 'hasCapacity'>;
+  readonly getConnections: () => Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
 };
 
 /**
@@ -45,31 +45,31 @@ export class RequestSlots {
   readonly #lookupCounts = new Map<string, number>();
   readonly #visitorSlots: Quota;
   readonly responseSizes = new ResponseSizes();
-  readonly #calendarSlots = new Quota({ total: MAX_CALENDAR_STREAMS, member: MAX_CALENDAR_STREAMS / 4 });
+  readonly #calendarSlots = new Quota({ maxTotal: MAX_CALENDAR_STREAMS, maxPerMember: MAX_CALENDAR_STREAMS / 4 });
 
   constructor(ports: RequestSlotsPorts) {
     const { maxRequests } = ports;
     const maxVisitors = Math.max(MIN_VISITOR_SLOTS, Math.ceil(maxRequests / 4));
     this.#ports = ports;
     this.#activeRequests = new ActiveRequests(ports.clock, ports.requestTimeoutMs, ports.onRequestTimeout);
-    this.#callerSlots = new Quota({ total: maxRequests });
+    this.#callerSlots = new Quota({ maxTotal: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUP_SLOTS, maxRequests);
-    this.#lookupSlots = new Quota({ total: maxLookups, member: Math.ceil(maxLookups / 4) });
-    this.#joinedLookupSlots = new Quota({ total: 4 * maxLookups, member: maxLookups });
-    this.#visitorSlots = new Quota({ total: maxVisitors, member: Math.ceil(maxVisitors / 4) });
+    this.#lookupSlots = new Quota({ maxTotal: maxLookups, maxPerMember: Math.ceil(maxLookups / 4) });
+    this.#joinedLookupSlots = new Quota({ maxTotal: 4 * maxLookups, maxPerMember: maxLookups });
+    this.#visitorSlots = new Quota({ maxTotal: maxVisitors, maxPerMember: Math.ceil(maxVisitors / 4) });
   }
 
   /** Whether a request of this class may get a slot, given how many requests of the class are queued. */
-  hasRoom(requestClass: RequestClass, queuedCount: number): boolean {
+  hasFreeSlot(requestClass: RequestClass, queuedCount: number): boolean {
     if (requestClass === 'probe') return true;
-    return (requestClass === 'caller' ? this.#callerSlots : this.#visitorSlots).hasRoom(ANY_OWNER, queuedCount + 1);
+    return (requestClass === 'caller' ? this.#callerSlots : this.#visitorSlots).hasCapacity(ANY_OWNER, queuedCount + 1);
   }
 
   /** Takes a slot for a request to a public route. */
-  beginVisit(request: FastifyRequest, reply: FastifyReply): void {
+  acquireVisitorSlot(request: FastifyRequest, reply: FastifyReply): void {
     const owner = visitorQuotaOwnerOf(request);
     this.#acquireSlot(request, reply, this.#visitorSlots, owner, 'visitors');
-    this.mustHaveRoom(request, owner);
+    this.requireResponseCapacity(request, owner);
   }
 
   /**
@@ -78,7 +78,7 @@ export class RequestSlots {
    *
    * @returns a function that releases the slot
    */
-  beginLookup(request: FastifyRequest, reply: FastifyReply): () => void {
+  acquireLookupSlot(request: FastifyRequest, reply: FastifyReply): () => void {
     const claimedIdentity = claimedIdentityOf(request.raw);
     const lookupCount = this.#lookupCounts.get(claimedIdentity) ?? 0;
     if (lookupCount === 0)
@@ -93,7 +93,7 @@ export class RequestSlots {
       );
     this.#lookupCounts.set(claimedIdentity, lookupCount + 1);
     return () => {
-      this.leave(reply);
+      this.releaseSlot(reply);
       const remainingCount = (this.#lookupCounts.get(claimedIdentity) ?? 0) - 1;
       if (remainingCount > 0) this.#lookupCounts.set(claimedIdentity, remainingCount);
       else this.#lookupCounts.delete(claimedIdentity);
@@ -101,24 +101,24 @@ export class RequestSlots {
   }
 
   /** Takes a slot for a request of an authenticated caller whose body is complete. */
-  begin(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
+  acquireCallerSlot(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
     const owner = quotaOwnerOf(caller);
     this.#acquireSlot(request, reply, this.#callerSlots, owner, 'requests');
-    this.mustHaveRoom(request, owner);
+    this.requireResponseCapacity(request, owner);
   }
 
   /** Takes a slot for streaming a calendar until the response is sent. */
-  beginCalendar(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
+  acquireCalendarSlot(request: FastifyRequest, reply: FastifyReply, accountId: number): void {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
-    this.leave(reply);
-    if (!this.#calendarSlots.tryTake(owner)) throw markAsShed(request, 'visitors');
-    this.#ports.connections().whenOver(reply.raw, () => this.#calendarSlots.release(owner));
+    this.releaseSlot(reply);
+    if (!this.#calendarSlots.tryAcquire(owner)) throw markAsShed(request, 'visitors');
+    this.#ports.getConnections().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
     this.#setResponseOwner(request, owner);
-    this.mustHaveRoom(request, owner);
+    this.requireResponseCapacity(request, owner);
   }
 
   /** Releases the slot of a request that is answered, or that waits for its body or for feed entries. */
-  leave(reply: FastifyReply): void {
+  releaseSlot(reply: FastifyReply): void {
     this.#activeRequests.release(reply);
   }
 
@@ -126,14 +126,14 @@ export class RequestSlots {
     this.#activeRequests.close();
   }
 
-  /** Whether the unread responses of an owner leave room for this many more bytes. */
-  hasRoomForResponse(owner: QuotaOwner, bytes: number): boolean {
-    return this.#ports.responseBuffers.hasRoom(owner, bytes);
+  /** Whether the quota of the owner's unread responses has capacity for this number of bytes. */
+  hasResponseCapacity(owner: QuotaOwner, bytes: number): boolean {
+    return this.#ports.responseBuffers.hasCapacity(owner, bytes);
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
-  mustHaveRoom(request: FastifyRequest, owner: QuotaOwner, bytes = 0): void {
-    if (!this.hasRoomForResponse(owner, bytes)) throw markAsShed(request, 'response_bytes');
+  requireResponseCapacity(request: FastifyRequest, owner: QuotaOwner, bytes = 0): void {
+    if (!this.hasResponseCapacity(owner, bytes)) throw markAsShed(request, 'response_bytes');
   }
 
   #acquireSlot(
@@ -144,13 +144,13 @@ export class RequestSlots {
     reason: 'requests' | 'visitors',
   ): void {
     this.#setResponseOwner(request, owner);
-    this.#ports.connections().whenOver(reply.raw, () => this.leave(reply));
+    this.#ports.getConnections().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
     if (!this.#activeRequests.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
   #setResponseOwner(request: FastifyRequest, owner: QuotaOwner): void {
-    const connection = this.#ports.connections().of(request.raw.socket);
+    const connection = this.#ports.getConnections().findConnection(request.raw.socket);
     if (connection !== undefined) connection.responseOwner = owner;
   }
 }
@@ -196,9 +196,9 @@ export class ActiveRequests {
    */
   acquire(reply: FastifyReply, slots: Quota, owner: QuotaOwner): boolean {
     this.release(reply);
-    if (!slots.tryTake(owner)) return false;
+    if (!slots.tryAcquire(owner)) return false;
     this.#runningTime.start();
-    this.#requests.set(reply, { startedAtMs: this.#runningTime.nextTickMs, slots, owner });
+    this.#requests.set(reply, { startedAtMs: this.#runningTime.runningMsAtNextTick, slots, owner });
     return true;
   }
 

@@ -100,43 +100,43 @@ export class HttpLimits {
     const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
     this.loadShedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: ports.corsPolicy });
     this.#closeCounter = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
-    const buffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
+    const responseBuffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
     this.batchedResponses = new BatchedResponses((socket) => {
-      const connection = this.connections.of(socket);
-      if (connection !== undefined) buffers.updateBufferedBytes(connection);
+      const connection = this.connections.findConnection(socket);
+      if (connection !== undefined) responseBuffers.updateBufferedBytes(connection);
     });
     const isTrustedProxy = createProxyMatcher(trustProxy);
     const getConnections = () => this.connections;
     this.requestSlots = new RequestSlots({
       ...ports,
       requestTimeoutMs: timeouts.answerMs,
-      responseBuffers: buffers,
-      connections: getConnections,
+      responseBuffers,
+      getConnections,
     });
-    const quota = new Quota({
-      total: MAX_BODY_BYTES_IN_FLIGHT,
-      group: MAX_BODY_BYTES_IN_FLIGHT / 4,
-      member: MAX_BODY_BYTES_IN_FLIGHT / 8,
+    const memoryQuota = new Quota({
+      maxTotal: MAX_BODY_BYTES_IN_FLIGHT,
+      maxPerGroup: MAX_BODY_BYTES_IN_FLIGHT / 4,
+      maxPerMember: MAX_BODY_BYTES_IN_FLIGHT / 8,
     });
     const fileQuota = new Quota({
-      total: MAX_FILE_BYTES_IN_FLIGHT,
-      group: MAX_FILE_BYTES_IN_FLIGHT / 2,
-      member: MAX_FILE_BYTES_IN_FLIGHT / 4,
+      maxTotal: MAX_FILE_BYTES_IN_FLIGHT,
+      maxPerGroup: MAX_FILE_BYTES_IN_FLIGHT / 2,
+      maxPerMember: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
-    const scheduler = new FairScheduler({ clock, budgetMs: ITERATION_BUDGET_MS });
+    const scheduler = new FairScheduler({ clock, iterationBudgetMs: ITERATION_BUDGET_MS });
     this.bodyReader = new BodyReader({
-      memoryQuota: quota,
+      memoryQuota,
       fileQuota,
       deadlines: timeouts,
-      connections: getConnections,
+      getConnections,
       scheduler,
     });
     const admission = new AdmissionControl({
       scheduler,
       startRequest: (request, response) => this.#startRequest(request, response),
-      hasRoom: (requestClass, queuedCount) => this.requestSlots.hasRoom(requestClass, queuedCount),
+      hasFreeSlot: (requestClass, queuedCount) => this.requestSlots.hasFreeSlot(requestClass, queuedCount),
       shed: (request, response, requestClass) =>
         this.loadShedding.shed(request, response, requestClass === 'caller' ? 'requests' : 'visitors'),
     });
@@ -146,7 +146,7 @@ export class HttpLimits {
       maxConnections: ports.maxConnections,
       networkOwnerOf: (address) =>
         isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
-      responseBuffers: buffers,
+      responseBuffers,
       beginRequest: admission.admit,
       rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
       closeWithProblem: (socket, reason) =>

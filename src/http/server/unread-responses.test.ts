@@ -34,23 +34,23 @@ test('unread bytes count for a user and its account until they are read or the c
   const { all, connection } = createBuffers();
   const first = connection(A1);
   first.wait(8);
-  assert.deepEqual([all.hasRoom(A1, 2), all.hasRoom(A1, 3), all.hasRoom(A2, 10)], [true, false, true]);
+  assert.deepEqual([all.hasCapacity(A1, 2), all.hasCapacity(A1, 3), all.hasCapacity(A2, 10)], [true, false, true]);
   const second = connection(A2);
   second.wait(10);
-  assert.deepEqual([all.hasRoom(A3, 2), all.hasRoom(A3, 3), all.hasRoom(B1, 10)], [true, false, true]);
+  assert.deepEqual([all.hasCapacity(A3, 2), all.hasCapacity(A3, 3), all.hasCapacity(B1, 10)], [true, false, true]);
   // The client has read a part of the response.
   first.waiting.bytes = 1;
   all.refreshBufferedBytes();
-  assert.deepEqual([all.hasRoom(A1, 9), all.hasRoom(A3, 9)], [true, true]);
-  all.forget(first.one);
-  all.forget(second.one);
-  assert.equal(all.hasRoom(A1, 10), true);
+  assert.deepEqual([all.hasCapacity(A1, 9), all.hasCapacity(A3, 9)], [true, true]);
+  all.releaseConnection(first.one);
+  all.releaseConnection(second.one);
+  assert.equal(all.hasCapacity(A1, 10), true);
 });
 
 test('a streamed response is cut beyond the limit, and a complete one is kept', () => {
   const { all, cut, connection } = createBuffers();
   connection(A1).wait(11);
-  assert.deepEqual([cut, all.hasRoom(A1)], [[], false]);
+  assert.deepEqual([cut, all.hasCapacity(A1)], [[], false]);
   const stream = connection(A2, false);
   stream.wait(9);
   assert.deepEqual(cut, []);
@@ -64,5 +64,5 @@ test('unread bytes stay charged to their owner when another user sends the next 
   proxied.wait(10);
   proxied.one.responseOwner = B1;
   proxied.wait(10);
-  assert.deepEqual([all.hasRoom(A1, 1), all.hasRoom(B1, 10)], [false, true]);
+  assert.deepEqual([all.hasCapacity(A1, 1), all.hasCapacity(B1, 10)], [false, true]);
 });

@@ -12,12 +12,16 @@ export class ResponseBuffers {
 
   /** @param closeConnection closes a connection in the middle of its response */
   constructor(maxBytes: number, closeConnection: (connection: Connection) => void) {
-    this.#quota = new Quota({ total: maxBytes, group: Math.ceil(maxBytes / 4), member: Math.ceil(maxBytes / 8) });
+    this.#quota = new Quota({
+      maxTotal: maxBytes,
+      maxPerGroup: Math.ceil(maxBytes / 4),
+      maxPerMember: Math.ceil(maxBytes / 8),
+    });
     this.#closeConnection = closeConnection;
   }
 
-  hasRoom(owner: QuotaOwner, bytes = 0): boolean {
-    return this.#quota.hasRoom(owner, bytes);
+  hasCapacity(owner: QuotaOwner, bytes = 0): boolean {
+    return this.#quota.hasCapacity(owner, bytes);
   }
 
   /** Records the bytes that a connection buffers after a write. */
@@ -26,7 +30,7 @@ export class ResponseBuffers {
     const { response, unreadCharge } = connection;
     // Close a streamed response that exceeds the quota: its size was unknown when it started.
     const isStreaming = response !== undefined && !response.writableEnded;
-    if (isStreaming && unreadCharge !== undefined && !this.#quota.hasRoom(unreadCharge.owner, 0))
+    if (isStreaming && unreadCharge !== undefined && !this.#quota.hasCapacity(unreadCharge.owner, 0))
       this.#closeConnection(connection);
   }
 
@@ -35,7 +39,7 @@ export class ResponseBuffers {
     for (const connection of this.#bufferingConnections) this.#updateCharge(connection);
   }
 
-  forget(connection: Connection): void {
+  releaseConnection(connection: Connection): void {
     if (connection.unreadCharge !== undefined)
       this.#quota.release(connection.unreadCharge.owner, connection.unreadCharge.bytes);
     connection.unreadCharge = undefined;
@@ -45,11 +49,11 @@ export class ResponseBuffers {
   #updateCharge(connection: Connection): void {
     const bytes = connection.socket.writableLength;
     if (bytes === 0) {
-      this.forget(connection);
+      this.releaseConnection(connection);
       return;
     }
     const { owner, bytes: chargedBytes } = connection.unreadCharge ?? { owner: connection.responseOwner, bytes: 0 };
-    this.#quota.add(owner, bytes - chargedBytes);
+    this.#quota.addUsage(owner, bytes - chargedBytes);
     connection.unreadCharge = { owner, bytes };
     this.#bufferingConnections.add(connection);
   }

@@ -36,7 +36,7 @@ const PAGE_HEADERS = {
 };
 
 /** Matches files whose name contains a hash of their content, so that they can be cached forever. */
-const HASHED_FILE = /^assets\/.*-[\w-]{8}\.\w+$/;
+const HASHED_FILE_PATTERN = /^assets\/.*-[\w-]{8}\.\w+$/;
 
 /** The built console, held in memory. Files are served by exact name, so path traversal is impossible. */
 export class ConsoleFiles {
@@ -58,7 +58,7 @@ export class ConsoleFiles {
     );
   }
 
-  /** Adds a route for each file except the index, which `addHealthRoutes` serves at `/`. */
+  /** Adds a route for each file except the index, which `addKeylessRoutes` serves at `/`. */
   addFileRoutes(app: FastifyInstance): void {
     for (const [name, file] of this.#filesByName) {
       if (name !== 'index.html') app.get(`/${name}`, (request, reply) => file.send(request, reply));
@@ -76,7 +76,7 @@ function createStaticResponse(name: string, bytes: Buffer): StaticResponse {
   return new StaticResponse(bytes, {
     ...PAGE_HEADERS,
     'content-type': MEDIA_TYPES[extname(name)] ?? 'application/octet-stream',
-    'cache-control': HASHED_FILE.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
+    'cache-control': HASHED_FILE_PATTERN.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
   });
 }
 

@@ -1,7 +1,7 @@
 import {
   buildResourceUrl,
   type DeliveryKind,
-  kinds,
+  kindDefinitions,
   type OccurrenceKind,
   resourceTypeOf,
 } from '../../delivery/outbox/event-kinds.ts';
@@ -57,7 +57,7 @@ type DeliveryOutcomeRow = OutputOf<typeof deliveryOutcomeFields>;
 /** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
   cursor: ownRecordId('Its position in the feed.'),
-  kind: readOnlyEnum('What happened.', Object.keys(kinds)),
+  kind: readOnlyEnum('What happened.', Object.keys(kindDefinitions)),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
   user_id: readOnlyId('The user who caused it.'),
@@ -66,33 +66,33 @@ const activityFields = {
 };
 
 /** Maximum number of entries on a page. */
-const MAX_PAGE_SIZE = 200;
+const MAX_ENTRIES_PER_PAGE = 200;
 /** Default number of entries on a page. */
-const DEFAULT_PAGE_SIZE = 50;
+const DEFAULT_ENTRIES_PER_PAGE = 50;
 
 const activityParameters = {
   before: {
     description: 'Only entries before this cursor. Default: the newest.',
     schema: { type: 'string', pattern: '^\\d{1,16}$' },
     errorMessage: 'must be a cursor from a response',
-    read: parseId,
+    parse: parseId,
   } as QueryParameter<number>,
   limit: {
     ...pagingParameters.limit,
-    description: `Number of entries; more than ${MAX_PAGE_SIZE} is taken as ${MAX_PAGE_SIZE}.`,
-    schema: { type: 'integer', minimum: 1, default: DEFAULT_PAGE_SIZE },
-    read(text: string) {
-      const limit = pagingParameters.limit.read(text);
-      return limit === undefined ? undefined : Math.min(limit, MAX_PAGE_SIZE);
+    description: `Number of entries; more than ${MAX_ENTRIES_PER_PAGE} is taken as ${MAX_ENTRIES_PER_PAGE}.`,
+    schema: { type: 'integer', minimum: 1, default: DEFAULT_ENTRIES_PER_PAGE },
+    parse(text: string) {
+      const limit = pagingParameters.limit.parse(text);
+      return limit === undefined ? undefined : Math.min(limit, MAX_ENTRIES_PER_PAGE);
     },
   } as QueryParameter<number>,
-  kind: enumParameter('Only this kind.', Object.keys(kinds) as OccurrenceKind[]),
+  kind: enumParameter('Only this kind.', Object.keys(kindDefinitions) as OccurrenceKind[]),
   hook_id: idParameter('Only occurrences with a delivery to this hook; needs access to the hook.'),
   scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
 /** Maximum number of feed positions that one call scans for entries that the caller may see. */
-const MAX_POSITIONS_PER_CALL = 100_000;
+const MAX_SCANNED_POSITIONS = 100_000;
 
 /**
  * Tolerated clock difference between nodes, in milliseconds, when occurrences are compared with the lifetime of a hook.
@@ -109,12 +109,13 @@ const MAX_DELIVERIES_PER_PAGE = 500;
 type ActivityRow = OutputOf<typeof activityFields>;
 type ActivityQuery = ParsedParameters<typeof activityParameters>;
 
-/** A page of activity. `next` is the value of `before` for the next page; undefined on the last page. */
-export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly next: number | undefined };
+/** A page of activity entries. `nextCursor` is the query parameter `before` of the next page; undefined on the last. */
+export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nextCursor: number | undefined };
 
 /**
- * Lists the occurrences before a cursor, newest first, each with its deliveries. Positions are assigned in commit
- * order, so concurrent writes add no entry between two pages. The caller sees the same occurrences as in the feed (X2).
+ * Lists the occurrences (domain events) before a cursor, newest first, each with its deliveries. Feed positions are
+ * assigned in commit order, so concurrent writes add no entry between two pages. The caller sees the same occurrences
+ * as in the feed (X2).
  */
 async function listActivity(
   view: AccountView,
@@ -122,28 +123,32 @@ async function listActivity(
   query: ActivityQuery,
   baseUrl: string,
 ): Promise<ActivityPage> {
-  const { hook_id: hookId, limit = DEFAULT_PAGE_SIZE } = query;
+  const { hook_id: hookId, limit = DEFAULT_ENTRIES_PER_PAGE } = query;
   const visibility =
     hookId === undefined ? visibilityOf(caller, query) : await loadHookVisibility(view, caller, query, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const beforePosition = Math.min(query.before ?? position + 1, position + 1);
   const occurrencePage = await loadOccurrencesBefore(view, visibility, beforePosition, limit);
-  const { deliveries, completeFrom } = await loadDeliveries(view, occurrencePage.occurrences, hookId);
+  const { deliveriesByPosition, firstCompletePosition } = await loadDeliveries(
+    view,
+    occurrencePage.occurrences,
+    hookId,
+  );
   const completeOccurrences = occurrencePage.occurrences.filter(
-    (occurrence, index) => index === 0 || occurrence.position >= completeFrom,
+    (occurrence, index) => index === 0 || occurrence.position >= firstCompletePosition,
   );
   const rows = completeOccurrences
-    .map((occurrence) => toActivityRow(occurrence, deliveries.get(occurrence.position) ?? [], baseUrl))
+    .map((occurrence) => toActivityRow(occurrence, deliveriesByPosition.get(occurrence.position) ?? [], baseUrl))
     .filter((row) => hookId === undefined || row.deliveries.length > 0);
   const isTruncated = completeOccurrences.length < occurrencePage.occurrences.length;
-  return { rows, next: isTruncated ? completeOccurrences.at(-1)?.position : occurrencePage.next };
+  return { rows, nextCursor: isTruncated ? completeOccurrences.at(-1)?.position : occurrencePage.nextCursor };
 }
 
 /**
- * The occurrences that a caller may see, limited to a time range. `since` and `until` are in milliseconds since the
- * epoch and inclusive.
+ * The occurrences that a caller may see, limited to a time range. Both limits are inclusive and in milliseconds since
+ * the epoch.
  */
-type TimedVisibility = Visibility & { readonly since?: number; readonly until?: number | undefined };
+type TimedVisibility = Visibility & { readonly minOccurredAt?: number; readonly maxOccurredAt?: number | undefined };
 
 /**
  * Returns the occurrences that a hook may have delivered: those that its user caused, of its kind, during its lifetime.
@@ -160,8 +165,8 @@ async function loadHookVisibility(
   return {
     userId: userId ?? 0,
     kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
-    since: (createdAt ?? 0) - MAX_CLOCK_SKEW_MS,
-    until: endedAt === null ? undefined : endedAt + MAX_CLOCK_SKEW_MS,
+    minOccurredAt: (createdAt ?? 0) - MAX_CLOCK_SKEW_MS,
+    maxOccurredAt: endedAt === null ? undefined : endedAt + MAX_CLOCK_SKEW_MS,
   };
 }
 
@@ -170,16 +175,19 @@ async function loadOccurrencesBefore(
   visibility: TimedVisibility,
   beforePosition: number,
   limit: number,
-): Promise<{ occurrences: Occurrence[]; next: number | undefined }> {
-  const minPosition = beforePosition - MAX_POSITIONS_PER_CALL;
+): Promise<{ occurrences: Occurrence[]; nextCursor: number | undefined }> {
+  const minPosition = beforePosition - MAX_SCANNED_POSITIONS;
   const occurrences = await loadOccurrencesBetween(view, visibility, minPosition, beforePosition, limit);
-  const reachedPosition = occurrences.length < limit ? minPosition : (occurrences.at(-1)?.position ?? minPosition);
-  return { occurrences, next: (await isLastPage(view, visibility, reachedPosition)) ? undefined : reachedPosition };
+  const lastScannedPosition = occurrences.length < limit ? minPosition : (occurrences.at(-1)?.position ?? minPosition);
+  return {
+    occurrences,
+    nextCursor: (await isLastPage(view, visibility, lastScannedPosition)) ? undefined : lastScannedPosition,
+  };
 }
 
 async function loadOccurrencesBetween(
   view: AccountView,
-  { userId, kinds, since, until }: TimedVisibility,
+  { userId, kinds, minOccurredAt, maxOccurredAt }: TimedVisibility,
   minPosition: number,
   beforePosition: number,
   limit: number,
@@ -190,32 +198,39 @@ async function loadOccurrencesBetween(
     .where('occurrences.position', '>=', minPosition)
     .where('occurrences.kind', 'in', [...kinds]);
   if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
-  if (since !== undefined) query = query.where('occurrences.occurred_at', '>=', since);
-  if (until !== undefined) query = query.where('occurrences.occurred_at', '<=', until);
+  if (minOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '>=', minOccurredAt);
+  if (maxOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '<=', maxOccurredAt);
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
 }
 
-/** Returns whether the page that ends at a position is the last one, because no earlier occurrence can be visible. */
-async function isLastPage(view: AccountView, { since, kinds }: TimedVisibility, position: number): Promise<boolean> {
+/** Returns whether a page that ends at a feed position is the last page: no earlier occurrence can be visible. */
+async function isLastPage(
+  view: AccountView,
+  { minOccurredAt, kinds }: TimedVisibility,
+  position: number,
+): Promise<boolean> {
   if (kinds.size === 0) return true;
   const oldestOccurrence = await selectOccurrences(view).orderBy('occurrences.position').limit(1).executeTakeFirst();
   if (oldestOccurrence === undefined || oldestOccurrence.position >= position) return true;
-  if (since === undefined) return false;
+  if (minOccurredAt === undefined) return false;
   const occurrenceAtPosition = await selectOccurrences(view)
     .where('occurrences.position', '=', position)
     .executeTakeFirst();
-  return occurrenceAtPosition !== undefined && occurrenceAtPosition.occurred_at < since;
+  return occurrenceAtPosition !== undefined && occurrenceAtPosition.occurred_at < minOccurredAt;
 }
 
 type DeliveriesByPosition = ReadonlyMap<number, readonly DeliveryOutcomeRow[]>;
 
-/** Loads the deliveries of occurrences, grouped by position. Positions below `completeFrom` may lack deliveries. */
+/**
+ * Loads the deliveries of occurrences, grouped by feed position. Deliveries of positions below `firstCompletePosition`
+ * may be missing.
+ */
 async function loadDeliveries(
   view: AccountView,
   occurrences: readonly Occurrence[],
   hookId: number | undefined,
-): Promise<{ deliveries: DeliveriesByPosition; completeFrom: number }> {
-  if (occurrences.length === 0) return { deliveries: new Map(), completeFrom: 0 };
+): Promise<{ deliveriesByPosition: DeliveriesByPosition; firstCompletePosition: number }> {
+  if (occurrences.length === 0) return { deliveriesByPosition: new Map(), firstCompletePosition: 0 };
   const positions = occurrences.map(({ position }) => position);
   const [pendingRows, finalizedRows] = [
     await loadPendingDeliveries(view, positions, hookId),
@@ -228,8 +243,8 @@ async function loadDeliveries(
     await findLastAttempts(view, deliveryIds),
     await loadLastFetchTimes(view, foundDeliveries),
   ];
-  const rows = foundDeliveries.map((row) => {
-    const fetchedAt = fetchTimes.get(toDeliveryReceiptKey(row)) ?? 0;
+  const positionedOutcomes = foundDeliveries.map((row) => {
+    const fetchedAt = fetchTimes.get(receiptKeyOfDelivery(row)) ?? 0;
     return {
       position: row.position ?? 0,
       outcome: {
@@ -247,16 +262,19 @@ async function loadDeliveries(
       },
     };
   });
-  const rowsByPosition = Map.groupBy(rows, ({ position }) => position);
+  const outcomesByPosition = Map.groupBy(positionedOutcomes, ({ position }) => position);
   const deliveries = new Map(
-    [...rowsByPosition].map(([position, rowsAtPosition]) => [position, rowsAtPosition.map(({ outcome }) => outcome)]),
+    [...outcomesByPosition].map(([position, outcomesAtPosition]) => [
+      position,
+      outcomesAtPosition.map(({ outcome }) => outcome),
+    ]),
   );
-  return { deliveries, completeFrom };
+  return { deliveriesByPosition: deliveries, firstCompletePosition: completeFrom };
 }
 
 /**
- * Returns the lowest position for which a query has returned all rows. If the query has reached its row limit, rows of
- * its last position may be missing.
+ * Returns the lowest feed position for which a query has returned all rows. If the query has reached its row limit,
+ * rows of its last position may be missing.
  */
 function findFirstCompletePosition(rows: readonly { readonly position: number | null }[]): number {
   return rows.length < MAX_DELIVERIES_PER_PAGE ? 0 : (rows.at(-1)?.position ?? 0) + 1;
@@ -279,7 +297,7 @@ function loadFinalizedDeliveries(view: AccountView, positions: readonly number[]
   return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
-type DeliverySummary = {
+type DeliveryUserAndRecord = {
   readonly id: number;
   readonly user_id: number;
   readonly kind: string;
@@ -288,21 +306,21 @@ type DeliverySummary = {
 
 type ReceiptColumns = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const toReceiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
+const formatReceiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
   `${user_id} ${resource_type} ${record_id}`;
 
-function toDeliveryReceiptKey({ user_id, kind, record_id }: DeliverySummary): string {
-  return toReceiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
+function receiptKeyOfDelivery({ user_id, kind, record_id }: DeliveryUserAndRecord): string {
+  return formatReceiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
-/** Loads from the read receipts when the user of each delivery last fetched its record. */
+/** Loads the times at which the users of deliveries last fetched the records, by receipt key. */
 async function loadLastFetchTimes(
   view: AccountView,
-  foundDeliveries: readonly DeliverySummary[],
+  foundDeliveries: readonly DeliveryUserAndRecord[],
 ): Promise<ReadonlyMap<string, number>> {
   if (foundDeliveries.length === 0) return new Map();
-  const withoutDuplicates = <T>(values: readonly T[]) => [...new Set(values)];
-  const rows = await view
+  const removeDuplicates = <T>(values: readonly T[]) => [...new Set(values)];
+  const receiptRows = await view
     .selectFrom('read_receipts')
     .select([
       'read_receipts.user_id',
@@ -310,15 +328,15 @@ async function loadLastFetchTimes(
       'read_receipts.record_id',
       'read_receipts.fetched_at',
     ])
-    .where('read_receipts.user_id', 'in', withoutDuplicates(foundDeliveries.map(({ user_id }) => user_id)))
+    .where('read_receipts.user_id', 'in', removeDuplicates(foundDeliveries.map(({ user_id }) => user_id)))
     .where(
       'read_receipts.resource_type',
       'in',
-      withoutDuplicates(foundDeliveries.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))),
+      removeDuplicates(foundDeliveries.map(({ kind }) => resourceTypeOf(kind as DeliveryKind))),
     )
-    .where('read_receipts.record_id', 'in', withoutDuplicates(foundDeliveries.map(({ record_id }) => record_id)))
+    .where('read_receipts.record_id', 'in', removeDuplicates(foundDeliveries.map(({ record_id }) => record_id)))
     .execute();
-  return new Map(rows.map((row) => [toReceiptKey(row), row.fetched_at]));
+  return new Map(receiptRows.map((row) => [formatReceiptKey(row), row.fetched_at]));
 }
 
 function toActivityRow(
@@ -360,8 +378,10 @@ export function createActivityRoutes({ baseUrl }: { baseUrl: () => string }): re
       mode: 'read',
       async run(view, caller, input) {
         const query = readQuery(activityParameters, input.query);
-        const { rows, next } = await listActivity(view, caller, query, baseUrl());
-        return { body: { data: rows.map((row) => serializeRecord(activityFields, row)), next: String(next ?? '') } };
+        const { rows, nextCursor } = await listActivity(view, caller, query, baseUrl());
+        return {
+          body: { data: rows.map((row) => serializeRecord(activityFields, row)), next: String(nextCursor ?? '') },
+        };
       },
     },
   ];

@@ -9,13 +9,13 @@ import { createLog } from '../../log.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
 import { createAccount } from '../accounts/actions.ts';
-import { type Authenticator, createAuthenticator } from '../keys/authenticate.ts';
+import { createKeyAuthenticator, type KeyAuthenticator } from '../keys/authenticate.ts';
 import { type CachedCaller, CallerCache } from './caller-cache.ts';
 import { LastUsedTracker } from './last-used.ts';
 
 const { test, database } = sqlite;
 
-const cachedCaller = (keyId: number) => ({ caller: { keyId }, lastUsed: 0 }) as CachedCaller;
+const cachedCaller = (keyId: number) => ({ caller: { keyId }, lastUsedAt: 0 }) as CachedCaller;
 
 /** Creates a lookup function. The test counts its calls and resolves its results through `answers`. */
 function controlledLookup() {
@@ -31,27 +31,31 @@ function controlledLookup() {
 test('concurrent lookups of the same credentials share one query, and later ones need none', async (t) => {
   const known = new CallerCache(await openStoreAt(t, await database(t)));
   const { answers, ask } = controlledLookup();
-  const all = [known.findEntry('shown', ask), known.findEntry('shown', ask), known.findEntry('other', ask)];
+  const all = [
+    known.findOrLoadEntry('shown', ask),
+    known.findOrLoadEntry('shown', ask),
+    known.findOrLoadEntry('other', ask),
+  ];
   assert.equal(answers.length, 2);
   const [one, two] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(one);
   answers[1]?.resolve(two);
   assert.deepEqual(await Promise.all(all), [one, one, two]);
-  assert.equal(known.findEntry('shown', ask), one);
-  assert.equal(known.entryOf(one.caller), one);
+  assert.equal(known.findOrLoadEntry('shown', ask), one);
+  assert.equal(known.getCachedEntry(one.caller), one);
   assert.equal(answers.length, 2);
 });
 
 test('unknown callers and failed lookups are queried again', async (t) => {
   const known = new CallerCache(await openStoreAt(t, await database(t)));
   const { answers, ask } = controlledLookup();
-  const nobody = known.findEntry('shown', ask);
+  const nobody = known.findOrLoadEntry('shown', ask);
   answers[0]?.resolve(undefined);
   assert.equal(await nobody, undefined);
-  const broken = [known.findEntry('shown', ask), known.findEntry('shown', ask)];
+  const broken = [known.findOrLoadEntry('shown', ask), known.findOrLoadEntry('shown', ask)];
   answers[1]?.reject(new Error('the database'));
   for (const one of broken) await assert.rejects(one as Promise<unknown>, /the database/);
-  void known.findEntry('shown', ask);
+  void known.findOrLoadEntry('shown', ask);
   assert.equal(answers.length, 3);
 });
 
@@ -59,18 +63,18 @@ test('C1 a lookup after an access change queries again, even if an earlier one i
   const store = await openStoreAt(t, await database(t));
   const known = new CallerCache(store);
   const { answers, ask } = controlledLookup();
-  const before = known.findEntry('shown', ask);
+  const before = known.findOrLoadEntry('shown', ask);
   await store.write(async (tx) => tx.events.addAccessChange());
-  const after = known.findEntry('shown', ask);
+  const after = known.findOrLoadEntry('shown', ask);
   assert.equal(answers.length, 2);
   const [old, fresh] = [cachedCaller(1), cachedCaller(2)];
   answers[0]?.resolve(old);
   assert.equal(await before, old);
   // A lookup after the change does not use the result of the earlier lookup.
-  assert.equal(known.entryOf(old.caller), undefined);
+  assert.equal(known.getCachedEntry(old.caller), undefined);
   answers[1]?.resolve(fresh);
   assert.equal(await after, fresh);
-  assert.equal(known.findEntry('shown', ask), fresh);
+  assert.equal(known.findOrLoadEntry('shown', ask), fresh);
 });
 
 const KEYS = 40;
@@ -86,8 +90,8 @@ async function keysAndNodes(t: TestContext, address: string, nodeCount: number) 
     const account = { domain: `${number}.test`, email: 'owner@acme.test' };
     keys.push(await store.write((tx) => createAccount(tx, account, clock.now(), systemRandom)));
   }
-  const nodes = opened.map((store) => createAuthenticator({ store, clock, log: createLog('silent') }));
-  return { clock, keys, store, nodes: nodes as [Authenticator, ...Authenticator[]] };
+  const nodes = opened.map((store) => createKeyAuthenticator({ store, clock, log: createLog('silent') }));
+  return { clock, keys, store, nodes: nodes as [KeyAuthenticator, ...KeyAuthenticator[]] };
 }
 
 const lastUsed = async ({ read }: Store) => {
@@ -164,8 +168,13 @@ for (const { test, database } of sharedStores) {
     const write = (_: unknown, ids: readonly number[], at: number) =>
       new Promise<void>((end) => writes.push({ ids, at, end }));
     const store = await openStoreAt(t, await database(t));
-    const uses = new LastUsedTracker({ store, clock, write, onWriteFailed: (error) => assert.fail(String(error)) });
-    const visitor = () => ({ lastUsed: 0 }) as CachedCaller;
+    const uses = new LastUsedTracker({
+      store,
+      clock,
+      writeLastUsed: write,
+      onWriteFailed: (error) => assert.fail(String(error)),
+    });
+    const visitor = () => ({ lastUsedAt: 0 }) as CachedCaller;
     const began = clock.now();
     uses.recordUse(visitor(), 1);
     await clock.advance(500);

@@ -2,7 +2,7 @@ import type { Caller } from '../../permissions.ts';
 import type { Store } from '../../store/store.ts';
 
 /** An authenticated caller and the time of its last recorded use, in milliseconds since the epoch. */
-export type CachedCaller = { readonly caller: Caller; lastUsed: number };
+export type CachedCaller = { readonly caller: Caller; lastUsedAt: number };
 
 /** Maximum number of cached callers per route group. A full cache is cleared. */
 const MAX_CACHED_CALLERS = 10_000;
@@ -17,12 +17,12 @@ export class CallerCache<V extends CachedCaller> {
   readonly #entriesByCredentials = new Map<string, V>();
   readonly #entriesByCaller = new Map<Caller, V>();
   /** Lookups in flight. An access change removes them, so that their results are not cached. */
-  readonly #lookups = new Map<string, Promise<V | undefined>>();
-  #externalVersion: number;
+  readonly #activeLookups = new Map<string, Promise<V | undefined>>();
+  #lastExternalVersion: number;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#externalVersion = store.externalVersion();
+    this.#lastExternalVersion = store.externalVersion();
     store.onCommitted((events) => {
       if (events.hasAccessChanged) this.#clear();
     });
@@ -35,34 +35,34 @@ export class CallerCache<V extends CachedCaller> {
    * @param credentials hash of the credentials; for an API key, also the domain
    * @param loadEntry queries the database
    */
-  findEntry(credentials: string, loadEntry: () => Promise<V | undefined>): V | Promise<V | undefined> {
-    this.#invalidateIfChanged();
+  findOrLoadEntry(credentials: string, loadEntry: () => Promise<V | undefined>): V | Promise<V | undefined> {
+    this.#clearIfStoreChanged();
     return (
       this.#entriesByCredentials.get(credentials) ??
-      this.#lookups.get(credentials) ??
+      this.#activeLookups.get(credentials) ??
       this.#trackLookup(credentials, loadEntry())
     );
   }
 
   /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
-  entryOf(caller: Caller): V | undefined {
-    this.#invalidateIfChanged();
+  getCachedEntry(caller: Caller): V | undefined {
+    this.#clearIfStoreChanged();
     return this.#entriesByCaller.get(caller);
   }
 
   #trackLookup(credentials: string, entryPromise: Promise<V | undefined>): Promise<V | undefined> {
     // A result that was read before an access change is valid for the requests that wait for it, but it must not be
     // cached.
-    const isRegistered = () => this.#lookups.get(credentials) === lookup;
+    const isStillRegistered = () => this.#activeLookups.get(credentials) === lookup;
     const lookup: Promise<V | undefined> = entryPromise
       .then((entry) => {
-        if (entry !== undefined && isRegistered()) this.#addEntry(credentials, entry);
+        if (entry !== undefined && isStillRegistered()) this.#addEntry(credentials, entry);
         return entry;
       })
       .finally(() => {
-        if (isRegistered()) this.#lookups.delete(credentials);
+        if (isStillRegistered()) this.#activeLookups.delete(credentials);
       });
-    this.#lookups.set(credentials, lookup);
+    this.#activeLookups.set(credentials, lookup);
     return lookup;
   }
 
@@ -72,16 +72,16 @@ export class CallerCache<V extends CachedCaller> {
     this.#entriesByCaller.set(entry.caller, entry);
   }
 
-  #invalidateIfChanged(): void {
+  #clearIfStoreChanged(): void {
     const externalVersion = this.#store.externalVersion();
-    if (externalVersion === this.#externalVersion) return;
-    this.#externalVersion = externalVersion;
+    if (externalVersion === this.#lastExternalVersion) return;
+    this.#lastExternalVersion = externalVersion;
     this.#clear();
   }
 
   #clear(): void {
     this.#entriesByCredentials.clear();
     this.#entriesByCaller.clear();
-    this.#lookups.clear();
+    this.#activeLookups.clear();
   }
 }

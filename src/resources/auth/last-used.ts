@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { CachedCaller } from './caller-cache.ts';
 
-/** Delay from the first use to the write. All uses in between are written in one batch. */
+/** Delay from the first recorded use to the write. All uses in between are written in one batch. */
 const WRITE_DELAY_MS = 1_000;
 /** Minimum age of a stored `last_used` before it is written again. */
 const REFRESH_INTERVAL_MS = 60_000;
@@ -14,8 +14,7 @@ type LastUsedPorts = {
    * Stores `usedAt`, in milliseconds since the epoch, as the time of the last use. Rows that another node has locked
    * are skipped, because that node writes them.
    */
-  readonly write: (queries: Queries, ids: readonly number[], usedAt: number) => Promise<unknown>;
-  /** Called when a write has failed. */
+  readonly writeLastUsed: (queries: Queries, ids: readonly number[], usedAt: number) => Promise<unknown>;
   readonly onWriteFailed: (error: unknown) => void;
 };
 
@@ -35,8 +34,8 @@ export class LastUsedTracker {
   /** Records a use. `id` is the id of the key or session. */
   recordUse(entry: CachedCaller, id: number): void {
     const now = this.#ports.clock.now();
-    if (now - entry.lastUsed < REFRESH_INTERVAL_MS) return;
-    entry.lastUsed = now;
+    if (now - entry.lastUsedAt < REFRESH_INTERVAL_MS) return;
+    entry.lastUsedAt = now;
     if (this.#pendingIds.size === 0) this.#firstUseAt = now;
     this.#pendingIds.add(id);
     this.#scheduleWrite();
@@ -60,12 +59,12 @@ export class LastUsedTracker {
   }
 
   async #writePendingIds(): Promise<void> {
-    const { store, write, onWriteFailed } = this.#ports;
+    const { store, writeLastUsed, onWriteFailed } = this.#ports;
     if (this.#pendingIds.size === 0) return;
     const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
     this.#pendingIds.clear();
-    // A failed write must not fail a request. A use after REFRESH_INTERVAL_MS is written again.
-    const writePromise = store.write(({ queries }) => write(queries, ids, usedAt)).catch(onWriteFailed);
+    // A failed write must not fail a request. The next use of the key or session after REFRESH_INTERVAL_MS is written.
+    const writePromise = store.write(({ queries }) => writeLastUsed(queries, ids, usedAt)).catch(onWriteFailed);
     this.#activeWrite = writePromise;
     await writePromise;
     this.#activeWrite = undefined;

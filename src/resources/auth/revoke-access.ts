@@ -19,12 +19,13 @@ type RevocationReason =
 /** Ends all sessions of a user, all except one, or only one. Returns how many were ended. */
 export async function endSessions(
   write: AccountWrite,
-  selection: { readonly userId: number; readonly except?: number; readonly only?: number },
+  selection: { readonly userId: number; readonly exceptSessionId?: number; readonly onlySessionId?: number },
   reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('sessions').where('sessions.user_id', '=', selection.userId);
-  if (selection.except !== undefined) query = query.where('sessions.session_id', '!=', selection.except);
-  if (selection.only !== undefined) query = query.where('sessions.session_id', '=', selection.only);
+  if (selection.exceptSessionId !== undefined)
+    query = query.where('sessions.session_id', '!=', selection.exceptSessionId);
+  if (selection.onlySessionId !== undefined) query = query.where('sessions.session_id', '=', selection.onlySessionId);
   const endedSessions = await query.returning('session_id').execute();
   if (endedSessions.length === 0) return 0;
   write.markAccessChange();

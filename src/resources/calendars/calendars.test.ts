@@ -121,7 +121,7 @@ for (const { test, testService } of stores) {
   test('X9 concurrent fetches share one lookup and one write, and none gets a lookup from before a commit', async (t) => {
     const admin = await carillon.createAccount('shared.test');
     const { url } = await admin.carillon.calendars.create({ scope: 'account' });
-    const store = await openStoreAt(t, carillon.database, { as: 'command' });
+    const store = await openStoreAt(t, carillon.database, { openAs: 'command' });
     let writes = 0;
     const write: typeof store.write = (...args) => {
       writes += 1;

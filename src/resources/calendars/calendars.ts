@@ -34,7 +34,7 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
-import { ASSIGNMENT_BATCH_SIZE, type AssignableResourceType, loadAssignedUsers } from '../core/assignments.ts';
+import { type AssignableResourceType, loadAssignedUsers, MAX_ASSIGNMENTS_PER_BATCH } from '../core/assignments.ts';
 import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { requireRecord } from '../core/references.ts';
@@ -45,7 +45,7 @@ export const calendarScopes = ['own', 'project', 'account'] as const;
 
 export type CalendarScope = (typeof calendarScopes)[number];
 
-const readOnlyScope = (description: string): Field<string | null, 'readOnly'> => ({
+const readOnlyScopeField = (description: string): Field<string | null, 'readOnly'> => ({
   ...readOnlyText(description),
   outputSchema: { type: 'string', enum: calendarScopes },
 });
@@ -55,7 +55,7 @@ export const calendarFields = {
   id: ownRecordId('Identifier of the calendar.'),
   user_id: readOnlyId('Its user: the calendar shows only what this user may read.'),
   label: readOnlyText('Its label.'),
-  scope: readOnlyScope('Its contents.'),
+  scope: readOnlyScopeField('Its contents.'),
   project_id: readOnlyId('The project it shows; 0 for none.'),
   time_zone: readOnlyText("Time zone of its times; empty for the account's."),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
@@ -68,10 +68,10 @@ const scopeField: Field<CalendarScope, 'writable'> = {
   description:
     'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
   inputSchema: { type: 'string', enum: calendarScopes, 'x-must': `must be one of ${calendarScopes.join(', ')}` },
-  parse: (value) => calendarScopes.find((one) => one === value) ?? 'own',
+  parse: (value) => calendarScopes.find((scope) => scope === value) ?? 'own',
   default: 'own',
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 const ZONE_REQUIREMENT = 'must be the name of a time zone, such as Europe/Zurich, or empty';
@@ -236,7 +236,7 @@ export function createCalendarRoutes(ports: CalendarPorts): readonly Route[] {
       fields: createdCalendarFields,
       inputFields: calendarInputFields,
       recordedKinds: [],
-      at: { collection: '/calendars', key: 'id' },
+      location: { collectionPath: '/calendars', idField: 'id' },
       call: (write, caller, input) => createCalendar(write, caller, input, ports),
     }),
     defineGetRoute({
@@ -274,11 +274,11 @@ export function getGrantedPermissions(storedPermissions: string, role: Role): Re
   );
 }
 
-/** Maximum number of assigned users that an entry names. */
+/** Maximum number of assigned users whose names an entry lists. */
 const MAX_ASSIGNED_NAMES = 20;
 
 /** Number of records that are looked up before the loop yields to other requests. */
-const RECORDS_PER_TICK = 50;
+const LOOKUPS_BEFORE_YIELD = 50;
 
 /** Loads the names of the users assigned to each record, joined by commas. */
 export async function loadAssignedNames(
@@ -287,11 +287,11 @@ export async function loadAssignedNames(
   recordIds: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
   let assignedUsers = await loadAssignedUsers(view, resourceType, recordIds);
-  if (assignedUsers.length > ASSIGNMENT_BATCH_SIZE) {
+  if (assignedUsers.length > MAX_ASSIGNMENTS_PER_BATCH) {
     assignedUsers = [];
     for (const [index, id] of recordIds.entries()) {
       assignedUsers.push(...(await loadAssignedUsers(view, resourceType, [id], MAX_ASSIGNED_NAMES + 1)));
-      if (index % RECORDS_PER_TICK === 0) await waitForNextSlice();
+      if (index % LOOKUPS_BEFORE_YIELD === 0) await waitForNextSlice();
     }
   }
   const usersByRecord = Map.groupBy(assignedUsers, ({ record_id }) => record_id);

@@ -5,7 +5,7 @@ import { type CalendarEntry, writeEntry } from '../../ical/write.ts';
 import type { CalendarZone } from '../../ical/zone.ts';
 import type { Permission } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { selectOverlapping } from '../events/overlapping.ts';
+import { selectOverlappingIds } from '../events/overlapping.ts';
 import { fullNameOf } from '../users/lookup.ts';
 import { type CalendarScope, loadAssignedNames } from './calendars.ts';
 
@@ -16,18 +16,18 @@ export type CalendarQuery = {
   readonly projectId: number;
   readonly permissions: ReadonlySet<Permission>;
   /** First day of the calendar, `YYYY-MM-DD`. */
-  readonly from: string;
+  readonly firstDay: string;
   /** Last day of the calendar, `YYYY-MM-DD`. */
-  readonly to: string;
+  readonly lastDay: string;
   /** Suffix of the UIDs of entries, which makes them globally unique. */
   readonly domain: string;
   readonly baseUrl: string;
-  /** Zone of the written times; undefined for floating times. */
+  /** Time zone of the written times; undefined for floating times, which have no zone. */
   readonly zone: CalendarZone | undefined;
 };
 
 /** Maximum number of entries of each type in a calendar: events, tasks and subtasks. */
-export const MAX_ENTRIES = 10_000;
+export const MAX_ENTRIES_PER_TYPE = 10_000;
 
 /**
  * Number of rows per query. It is small because each concurrent reader of a calendar holds this number of rows in
@@ -46,7 +46,7 @@ const RECENT_DAYS = 31;
 
 /**
  * Yields the iCalendar text of all entries: first those of recent and future days, then those of earlier days, newest
- * first. If there are more than MAX_ENTRIES, the last ones in this order are left out.
+ * first. If a type has more than MAX_ENTRIES_PER_TYPE entries, the last ones in this order are left out.
  */
 export async function* streamEntries(
   view: AccountView,
@@ -54,11 +54,15 @@ export async function* streamEntries(
   today: string,
 ): AsyncGenerator<Buffer> {
   const { permissions } = calendarQuery;
-  const ranges = splitCalendarDays(calendarQuery, today);
-  if (permissions.has('events:read')) yield* readInBatches(createEventReaders(view, calendarQuery, ranges));
+  const dayRanges = splitCalendarDays(calendarQuery, today);
+  if (permissions.has('events:read')) yield* readAllBatches(createEventReaders(view, calendarQuery, dayRanges));
   if (!permissions.has('tasks:read')) return;
-  yield* readInBatches(ranges.map((range) => (batch) => readTasks(view, calendarQuery, range, batch)));
-  yield* readInBatches(ranges.map((range) => (batch) => readSubtasks(view, calendarQuery, range, batch)));
+  yield* readAllBatches(
+    dayRanges.map((dayRange) => (batchRequest) => readTasks(view, calendarQuery, dayRange, batchRequest)),
+  );
+  yield* readAllBatches(
+    dayRanges.map((dayRange) => (batchRequest) => readSubtasks(view, calendarQuery, dayRange, batchRequest)),
+  );
 }
 
 /** A range of days. The first and the last day are included. */
@@ -66,30 +70,30 @@ type DayRange = { readonly first: string; readonly last: string };
 /** Sort key of the last row that was read; undefined before the first row and after the last one. */
 type EntrySortKey = { readonly day: string; readonly id: number } | undefined;
 /** Limits a read to at most `limit` rows after a sort key. */
-type BatchRequest = { readonly after: EntrySortKey; readonly limit: number };
+type BatchRequest = { readonly afterKey: EntrySortKey; readonly limit: number };
 /**
  * A batch of entries as bytes, so that its rows and strings can be garbage-collected immediately. With strings, V8's
  * heap grew to 190 MiB while 32 programs read a calendar of 3,000 events; with bytes, to 70 MiB.
  */
-type EntryBatch = { readonly text: Buffer; readonly count: number; readonly last: EntrySortKey };
-type ReadBatch = (batch: BatchRequest) => Promise<EntryBatch>;
+type EntryBatch = { readonly icsBytes: Buffer; readonly entryCount: number; readonly lastKey: EntrySortKey };
+type ReadBatch = (batchRequest: BatchRequest) => Promise<EntryBatch>;
 
-/** Calls the readers one after the other, each until its last batch, up to MAX_ENTRIES entries in total. */
-async function* readInBatches(readers: readonly ReadBatch[]): AsyncGenerator<Buffer> {
-  let remainingEntries = MAX_ENTRIES;
-  for (const readBatch of readers) {
-    let sortKey: EntrySortKey;
+/** Calls the readers one after the other, each until its last batch, up to MAX_ENTRIES_PER_TYPE entries in total. */
+async function* readAllBatches(batchReaders: readonly ReadBatch[]): AsyncGenerator<Buffer> {
+  let remainingEntries = MAX_ENTRIES_PER_TYPE;
+  for (const readBatch of batchReaders) {
+    let lastReadKey: EntrySortKey;
     do {
-      const { text, count, last } = await readBatch({
-        after: sortKey,
+      const { icsBytes, entryCount, lastKey } = await readBatch({
+        afterKey: lastReadKey,
         limit: Math.min(ROWS_PER_QUERY, remainingEntries),
       });
-      if (count > 0) yield text;
-      remainingEntries -= count;
+      if (entryCount > 0) yield icsBytes;
+      remainingEntries -= entryCount;
       if (remainingEntries === 0) return;
-      sortKey = last;
+      lastReadKey = lastKey;
       await waitForNextSlice();
-    } while (sortKey !== undefined);
+    } while (lastReadKey !== undefined);
   }
 }
 
@@ -97,32 +101,35 @@ async function* readInBatches(readers: readonly ReadBatch[]): AsyncGenerator<Buf
  * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
  * first.
  */
-function splitCalendarDays({ from, to }: CalendarQuery, today: string): readonly DayRange[] {
-  const recentStart = addDays(today, -RECENT_DAYS);
-  return [...splitIntoRanges(recentStart, to), ...splitIntoRanges(from, addDays(recentStart, -1)).reverse()];
+function splitCalendarDays({ firstDay, lastDay }: CalendarQuery, today: string): readonly DayRange[] {
+  const firstRecentDay = addDays(today, -RECENT_DAYS);
+  return [
+    ...splitIntoDayRanges(firstRecentDay, lastDay),
+    ...splitIntoDayRanges(firstDay, addDays(firstRecentDay, -1)).reverse(),
+  ];
 }
 
-function splitIntoRanges(from: string, to: string): DayRange[] {
-  const ranges: DayRange[] = [];
-  for (let first = from; first <= to; first = addDays(first, DAYS_PER_QUERY)) {
-    const last = addDays(first, DAYS_PER_QUERY - 1);
-    ranges.push({ first, last: last < to ? last : to });
+function splitIntoDayRanges(startDay: string, endDay: string): DayRange[] {
+  const dayRanges: DayRange[] = [];
+  for (let rangeStart = startDay; rangeStart <= endDay; rangeStart = addDays(rangeStart, DAYS_PER_QUERY)) {
+    const rangeEnd = addDays(rangeStart, DAYS_PER_QUERY - 1);
+    dayRanges.push({ first: rangeStart, last: rangeEnd < endDay ? rangeEnd : endDay });
   }
-  return ranges;
+  return dayRanges;
 }
 
 /** Builds the condition for rows in a range of days and after a sort key. */
-function buildRangeCondition(
+function buildDayRangeCondition(
   dayColumn: string,
   idColumn: string,
   { first, last }: DayRange,
   afterKey: EntrySortKey,
 ): Expression<SqlBool> {
   const dayRef = sql.ref(dayColumn);
-  const inDayRange = sql<SqlBool>`${dayRef} >= ${`${first} 00:00:00`} and ${dayRef} <= ${`${last} 23:59:59`}`;
+  const dayRangeCondition = sql<SqlBool>`${dayRef} >= ${`${first} 00:00:00`} and ${dayRef} <= ${`${last} 23:59:59`}`;
   return afterKey === undefined
-    ? inDayRange
-    : sql<SqlBool>`${inDayRange} and ${buildAfterKeyCondition(dayColumn, idColumn, afterKey)}`;
+    ? dayRangeCondition
+    : sql<SqlBool>`${dayRangeCondition} and ${buildAfterKeyCondition(dayColumn, idColumn, afterKey)}`;
 }
 
 function buildAfterKeyCondition(
@@ -137,33 +144,35 @@ function buildAfterKeyCondition(
 function createEventReaders(
   view: AccountView,
   calendarQuery: CalendarQuery,
-  ranges: readonly DayRange[],
+  dayRanges: readonly DayRange[],
 ): readonly ReadBatch[] {
-  const { from } = calendarQuery;
-  const begunEventIds = selectOverlapping(view, { startTo: addDays(from, -1), dueFrom: from }).as('under_way');
+  const { firstDay } = calendarQuery;
+  const inProgressEventIds = selectOverlappingIds(view, { startTo: addDays(firstDay, -1), dueFrom: firstDay }).as(
+    'under_way',
+  );
   // Few events are in progress when the calendar begins, so the query joins with their ids. A filter in list order
   // would scan all events.
-  const begunEvents = selectEvents(view, calendarQuery).innerJoin(
-    begunEventIds,
+  const inProgressEvents = selectEvents(view, calendarQuery).innerJoin(
+    inProgressEventIds,
     'under_way.event_id',
     'events.event_id',
   );
-  const readBegunEvents: ReadBatch = ({ after, limit }) => {
-    if (after === undefined) return readEvents(begunEvents, limit, calendarQuery);
+  const readInProgressEvents: ReadBatch = ({ afterKey, limit }) => {
+    if (afterKey === undefined) return readEvents(inProgressEvents, limit, calendarQuery);
     return readEvents(
-      begunEvents.where(buildAfterKeyCondition('events.start_date', 'events.event_id', after)),
+      inProgressEvents.where(buildAfterKeyCondition('events.start_date', 'events.event_id', afterKey)),
       limit,
       calendarQuery,
     );
   };
-  const rangeReaders = ranges.map(
-    (range): ReadBatch =>
-      ({ after, limit }) => {
-        const rangeFilter = buildRangeCondition('events.start_date', 'events.event_id', range, after);
-        return readEvents(selectEvents(view, calendarQuery).where(rangeFilter), limit, calendarQuery);
+  const rangeReaders = dayRanges.map(
+    (dayRange): ReadBatch =>
+      ({ afterKey, limit }) => {
+        const rangeCondition = buildDayRangeCondition('events.start_date', 'events.event_id', dayRange, afterKey);
+        return readEvents(selectEvents(view, calendarQuery).where(rangeCondition), limit, calendarQuery);
       },
   );
-  return [readBegunEvents, ...rangeReaders];
+  return [readInProgressEvents, ...rangeReaders];
 }
 
 async function readEvents(
@@ -179,7 +188,7 @@ async function readEvents(
 
 function toEntryBatch(entries: readonly CalendarEntry[], lastKey: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
   const text = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
-  return { text, count: entries.length, last: lastKey };
+  return { icsBytes: text, entryCount: entries.length, lastKey };
 }
 
 type CalendarEventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
@@ -236,8 +245,8 @@ function formatLabelledLines(...labelledTexts: readonly (readonly [label: string
 async function readTasks(
   view: AccountView,
   calendarQuery: CalendarQuery,
-  range: DayRange,
-  { after, limit }: BatchRequest,
+  dayRange: DayRange,
+  { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
   const { scope, projectId } = calendarQuery;
   let query = view
@@ -247,9 +256,9 @@ async function readTasks(
     .select('projects.project_name')
     .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(buildRangeCondition('tasks.due_date', 'tasks.task_id', range, after));
+    .where(buildDayRangeCondition('tasks.due_date', 'tasks.task_id', dayRange, afterKey));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(buildUserCondition('task', 'tasks', 'task_id', calendarQuery.userId));
+  if (scope === 'own') query = query.where(buildOwnScopeCondition('task', 'tasks', 'task_id', calendarQuery.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
   const assignedNames = await loadAssignedNames(
     view,
@@ -257,7 +266,7 @@ async function readTasks(
     rows.map(({ task_id }) => task_id),
   );
   const entries = rows.map((row) =>
-    toDueEntry(
+    toDueDateEntry(
       { ...row, resourceType: 'task', id: row.task_id, name: row.task_name },
       assignedNames.get(row.task_id),
       calendarQuery,
@@ -270,8 +279,8 @@ async function readTasks(
 async function readSubtasks(
   view: AccountView,
   calendarQuery: CalendarQuery,
-  range: DayRange,
-  { after, limit }: BatchRequest,
+  dayRange: DayRange,
+  { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
   const { scope, projectId } = calendarQuery;
   let query = view
@@ -282,10 +291,10 @@ async function readSubtasks(
     .select(['tasks.task_name', 'projects.project_name'])
     .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
     .where('tasks.archived', '=', 0)
-    .where(buildRangeCondition('subtasks.due_date', 'subtasks.subtask_id', range, after));
+    .where(buildDayRangeCondition('subtasks.due_date', 'subtasks.subtask_id', dayRange, afterKey));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own')
-    query = query.where(buildUserCondition('subtask', 'subtasks', 'subtask_id', calendarQuery.userId));
+    query = query.where(buildOwnScopeCondition('subtask', 'subtasks', 'subtask_id', calendarQuery.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
   const assignedNames = await loadAssignedNames(
     view,
@@ -293,7 +302,7 @@ async function readSubtasks(
     rows.map(({ subtask_id }) => subtask_id),
   );
   const entries = rows.map((row) =>
-    toDueEntry(
+    toDueDateEntry(
       { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
       assignedNames.get(row.subtask_id),
       calendarQuery,
@@ -307,7 +316,7 @@ async function readSubtasks(
  * Builds the condition for records that are assigned to the user. Records that the user created are included if no
  * existing user is assigned to them.
  */
-function buildUserCondition(
+function buildOwnScopeCondition(
   resourceType: string,
   tableName: string,
   idColumn: string,
@@ -320,7 +329,7 @@ function buildUserCondition(
     or (${sql.ref(`${tableName}.user_id`)} = ${userId} and not exists (${assignmentsSql})))`;
 }
 
-type DueRecord = {
+type TaskOrSubtaskRow = {
   readonly resourceType: 'task' | 'subtask';
   readonly id: number;
   readonly name: string;
@@ -336,8 +345,8 @@ type DueRecord = {
  * Converts a task or subtask to an entry at its due date. The start date is not shown, because the time between the two
  * dates is no appointment.
  */
-function toDueEntry(
-  row: DueRecord,
+function toDueDateEntry(
+  row: TaskOrSubtaskRow,
   assignedNames: string | undefined,
   { domain, baseUrl }: CalendarQuery,
 ): CalendarEntry {

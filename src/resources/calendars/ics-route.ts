@@ -12,16 +12,16 @@ import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { fullNameOf } from '../users/lookup.ts';
 import { type CalendarScope, getGrantedPermissions } from './calendars.ts';
-import { type CalendarQuery, MAX_ENTRIES, streamEntries } from './collect-entries.ts';
+import { type CalendarQuery, MAX_ENTRIES_PER_TYPE, streamEntries } from './collect-entries.ts';
 
 /** Number of past days in a calendar: one year. */
-const PAST_DAYS = 366;
+const CALENDAR_PAST_DAYS = 366;
 /** Number of future days in a calendar: three years. */
-const FUTURE_DAYS = 3 * 366;
+const CALENDAR_FUTURE_DAYS = 3 * 366;
 
 /**
- * Minimum time between two writes of `last_fetched`. Calendar programs poll often, and not every poll may cause a
- * write.
+ * Minimum time between two writes of `last_fetched` for one calendar. Calendar programs poll often, so not every poll
+ * causes a write.
  */
 const LAST_FETCHED_INTERVAL_MS = 3_600_000;
 
@@ -35,20 +35,21 @@ export type CalendarUrlPorts = { readonly store: Store; readonly log: Log; reado
 
 /** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
 export function createCalendarUrl(ports: CalendarUrlPorts): CapabilityUrl {
-  const fetches = new LastFetchedTracker(ports);
-  const lookups = new SharedLookups(ports.store);
+  const lastFetchedTracker = new LastFetchedTracker(ports);
+  const sharedLookups = new SharedLookups(ports.store);
   return {
     pathPrefix: '/calendar',
     mediaType: 'text/calendar; charset=utf-8',
-    fileName: 'carillon.ics',
-    findDocument: (queries, fileName, now) => findDocument(queries, fileName, now, { ...ports, fetches, lookups }),
+    downloadName: 'carillon.ics',
+    findDocument: (queries, fileName, now) =>
+      findCalendarDocument(queries, fileName, now, { ...ports, fetches: lastFetchedTracker, lookups: sharedLookups }),
   };
 }
 
 type FoundCalendar = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
 
 /** Finds the document of a calendar URL. Returns undefined if the URL is unknown, expired or revoked. */
-async function findDocument(
+async function findCalendarDocument(
   queries: Queries,
   fileName: string,
   now: number,
@@ -60,13 +61,13 @@ async function findDocument(
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = ICS_FILE_NAME_PATTERN.exec(fileName) ?? [];
   if (token === undefined) return undefined;
-  const calendar = await lookups.find(hashToken(token), (tokenHash) => findCalendar(queries, tokenHash, now));
+  const calendar = await lookups.findOrQuery(hashToken(token), (tokenHash) => findCalendar(queries, tokenHash, now));
   if (calendar === undefined) return undefined;
   const role = calendar.role as Role;
   const permissions = getGrantedPermissions(calendar.permissions, role);
   if (!permissions.has('events:read') && !permissions.has('tasks:read')) return undefined;
   await fetches.recordFetch(calendar, now);
-  return toDocument(calendar, permissions, now, baseUrl());
+  return createCalendarDocument(calendar, permissions, now, baseUrl());
 }
 
 /**
@@ -80,7 +81,7 @@ class SharedLookups {
     store.onCommitted(() => this.#activeLookups.clear());
   }
 
-  find(
+  findOrQuery(
     tokenHash: string,
     runQuery: (tokenHash: string) => Promise<FoundCalendar | undefined>,
   ): Promise<FoundCalendar | undefined> {
@@ -123,7 +124,7 @@ async function findCalendar(queries: Queries, tokenHash: string, now: number) {
  */
 class LastFetchedTracker {
   readonly #ports: Pick<CalendarUrlPorts, 'store' | 'log'>;
-  readonly #lastStoredAt = new Map<number, number>();
+  readonly #lastStoredAtById = new Map<number, number>();
 
   constructor(ports: Pick<CalendarUrlPorts, 'store' | 'log'>) {
     this.#ports = ports;
@@ -131,30 +132,30 @@ class LastFetchedTracker {
 
   /** Records a fetch. A failed write is only logged, because it must not fail the fetch. */
   async recordFetch({ calendar_id, last_fetched }: FoundCalendar, now: number): Promise<void> {
-    const lastFetchedAt = Math.max(last_fetched ?? 0, this.#lastStoredAt.get(calendar_id) ?? 0);
+    const lastFetchedAt = Math.max(last_fetched ?? 0, this.#lastStoredAtById.get(calendar_id) ?? 0);
     if (now - lastFetchedAt < LAST_FETCHED_INTERVAL_MS) return;
-    if (this.#lastStoredAt.size >= MAX_REMEMBERED_FETCHES) this.#lastStoredAt.clear();
-    this.#lastStoredAt.set(calendar_id, now);
+    if (this.#lastStoredAtById.size >= MAX_REMEMBERED_FETCHES) this.#lastStoredAtById.clear();
+    this.#lastStoredAtById.set(calendar_id, now);
     const { store, log } = this.#ports;
     try {
       await store.write(({ queries }) =>
         queries.updateTable('calendars').set({ last_fetched: now }).where('calendar_id', '=', calendar_id).execute(),
       );
     } catch (err) {
-      this.#lastStoredAt.delete(calendar_id);
+      this.#lastStoredAtById.delete(calendar_id);
       log.warn({ event: 'calendars.last_fetched_failed', err });
     }
   }
 }
 
-function toDocument(
+function createCalendarDocument(
   calendar: FoundCalendar,
   permissions: ReadonlySet<Permission>,
   now: number,
   baseUrl: string,
 ): CapabilityDocument {
   const today = formatTimestamp(now).slice(0, 10);
-  const zone = outputZoneOf(calendar);
+  const zone = outputTimeZoneOf(calendar);
   const name = calendarNameOf(calendar);
   const etagParts = [
     version,
@@ -172,7 +173,8 @@ function toDocument(
     // Every change of the contents advances the feed position of the account, so the ETag is computed without the
     // entries.
     etag: etagOf(JSON.stringify(etagParts)),
-    body: (view) => streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zone }),
+    streamBody: (view) =>
+      streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zoneName: zone }),
   };
 }
 
@@ -180,7 +182,7 @@ function toDocument(
  * Returns the time zone of the written times; undefined if no zone is configured. Times without a zone are floating:
  * calendar programs show them unchanged in every zone.
  */
-function outputZoneOf({ time_zone, account_zone }: FoundCalendar): string | undefined {
+function outputTimeZoneOf({ time_zone, account_zone }: FoundCalendar): string | undefined {
   if (time_zone !== '') return time_zone;
   return account_zone === 'UTC' ? undefined : account_zone;
 }
@@ -206,24 +208,24 @@ function toCalendarQuery(
     userId: calendar.user_id,
     projectId: calendar.project_id,
     permissions,
-    from: addDays(today, -PAST_DAYS),
-    to: addDays(today, FUTURE_DAYS),
+    firstDay: addDays(today, -CALENDAR_PAST_DAYS),
+    lastDay: addDays(today, CALENDAR_FUTURE_DAYS),
     domain: calendar.domain,
     baseUrl,
   };
 }
 
-type CalendarHeader = { readonly today: string; readonly name: string; readonly zone: string | undefined };
+type CalendarHeader = { readonly today: string; readonly name: string; readonly zoneName: string | undefined };
 
 async function* streamCalendar(
   view: AccountView,
   calendarQuery: UnzonedCalendarQuery,
-  { today, name, zone: zoneName }: CalendarHeader,
+  { today, name, zoneName }: CalendarHeader,
 ): AsyncGenerator<string | Buffer> {
-  const description = `From ${calendarQuery.from} to ${calendarQuery.to}; of events, tasks and subtasks at most ${MAX_ENTRIES} each.`;
+  const description = `From ${calendarQuery.firstDay} to ${calendarQuery.lastDay}; of events, tasks and subtasks at most ${MAX_ENTRIES_PER_TYPE} each.`;
   const [fromMs, untilMs] = [
-    Date.parse(calendarQuery.from) - 366 * DAY_MS,
-    Date.parse(calendarQuery.to) + 366 * DAY_MS,
+    Date.parse(calendarQuery.firstDay) - 366 * DAY_MS,
+    Date.parse(calendarQuery.lastDay) + 366 * DAY_MS,
   ];
   const zone = zoneName === undefined ? undefined : createCalendarZone(zoneName, fromMs, untilMs);
   yield writeCalendarStart({ name, description, zone });

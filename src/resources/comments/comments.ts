@@ -15,7 +15,7 @@ import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
-import { createListFunction, splitBySize, totalByteLength } from '../core/pagination.ts';
+import { createListFunction, splitBySize, totalByteLengthSql } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { commonFields } from '../core/timestamps.ts';
@@ -23,7 +23,7 @@ import { commonFields } from '../core/timestamps.ts';
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {
   comment_id: ownRecordId('Identifier of the comment.'),
-  comment: text({ description: 'The text.', min: 1, max: 20_000 }),
+  comment: text({ description: 'The text.', minLength: 1, maxLength: 20_000 }),
   parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
   project_id: readOnlyId('The project of the comment.'),
   task_id: resourceIdOrNone('The task of the comment.'),
@@ -72,10 +72,9 @@ export const comments = {
   list: listThreads,
 };
 
-/** Maximum number of replies to one comment. */
-const MAX_REPLIES = 1_000;
+const MAX_REPLIES_PER_COMMENT = 1_000;
 
-/** Maximum number of reply keys loaded for one batch of comments. */
+/** Maximum number of replies that are loaded for one batch of comments. */
 const MAX_REPLIES_PER_QUERY = 2_000;
 
 /** Returns the error message if a comment cannot be replied to; otherwise undefined. */
@@ -85,12 +84,14 @@ async function findParentError(view: AccountView, parentId: number): Promise<str
     comments.get(view, parentId),
     repliesQuery
       .orderBy('comments.comment_id')
-      .offset(MAX_REPLIES - 1)
+      .offset(MAX_REPLIES_PER_COMMENT - 1)
       .limit(1)
       .executeTakeFirst(),
   ]);
   if (parent_id !== 0) return 'must be a comment that is not a reply';
-  return replyAtLimit === undefined ? undefined : `must be a comment with fewer than ${MAX_REPLIES} replies`;
+  return replyAtLimit === undefined
+    ? undefined
+    : `must be a comment with fewer than ${MAX_REPLIES_PER_COMMENT} replies`;
 }
 
 const listComments = createListFunction(
@@ -119,7 +120,7 @@ async function listThreads(
 }
 
 /** Id and parent of a reply, and the size of its text in bytes. */
-type ReplyKey = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
+type ReplySummary = { readonly comment_id: number; readonly parent_id: number; readonly size: number };
 
 const loadRepliesByIds = AccountView.prepareQueryByIds((view, ids) =>
   view
@@ -129,13 +130,13 @@ const loadRepliesByIds = AccountView.prepareQueryByIds((view, ids) =>
 );
 
 /**
- * A comment, its number of replies (`count`), and the keys of its `first` replies. `size` is the total size of these
- * first replies in bytes.
+ * A comment with its number of replies (`count`) and the summaries of its first replies (`first`). `size` is the total
+ * size of the texts of these first replies in bytes.
  */
 type CommentThread = {
   readonly row: CommentRow;
   readonly count: number;
-  readonly first: readonly ReplyKey[];
+  readonly first: readonly ReplySummary[];
   readonly size: number;
 };
 
@@ -155,34 +156,39 @@ async function* addReplies(
   }
 }
 
-/** Loads the reply keys of comments. Returns undefined if there are too many replies for one batch. */
+/** Loads the summaries of the replies to comments. Returns undefined if there are too many replies for one batch. */
 async function loadThreads(
   view: AccountView,
   rows: readonly CommentRow[],
 ): Promise<readonly CommentThread[] | undefined> {
-  const replyKeys = await loadReplyKeys(view, rows);
-  if (rows.length > 1 && replyKeys.length > MAX_REPLIES_PER_QUERY) return undefined;
-  const keysByParent = Map.groupBy(replyKeys, ({ parent_id }) => parent_id);
+  const replySummaries = await loadReplySummaries(view, rows);
+  if (rows.length > 1 && replySummaries.length > MAX_REPLIES_PER_QUERY) return undefined;
+  const summariesByParent = Map.groupBy(replySummaries, ({ parent_id }) => parent_id);
   return rows.map((row) => {
-    const keysOfRow = keysByParent.get(row.comment_id) ?? [];
-    const firstKeys = keysOfRow.slice(0, MAX_LISTED_REPLIES);
-    return { row, count: keysOfRow.length, first: firstKeys, size: firstKeys.reduce((sum, { size }) => sum + size, 0) };
+    const summariesOfComment = summariesByParent.get(row.comment_id) ?? [];
+    const firstSummaries = summariesOfComment.slice(0, MAX_LISTED_REPLIES);
+    return {
+      row,
+      count: summariesOfComment.length,
+      first: firstSummaries,
+      size: firstSummaries.reduce((sum, { size }) => sum + size, 0),
+    };
   });
 }
 
 /**
- * Loads the keys of the replies to these comments, sorted by id. For several comments, the query has a limit: one key
- * more than the batch limit, to detect a batch that is too large.
+ * Loads the summaries of the replies to these comments, sorted by id. For several comments, the query has a row limit:
+ * one more than MAX_REPLIES_PER_QUERY, to detect a batch that is too large.
  */
-async function loadReplyKeys(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplyKey[]> {
+async function loadReplySummaries(view: AccountView, rows: readonly CommentRow[]): Promise<readonly ReplySummary[]> {
   if (rows.length === 0) return [];
   const commentIds = rows.map(({ comment_id }) => comment_id);
   const query = view
     .selectFrom('comments')
     .where('comments.parent_id', 'in', commentIds)
-    .select(['comments.comment_id', 'comments.parent_id', totalByteLength(['comments.comment']).as('size')]);
-  const replyKeys = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
-  return replyKeys.sort((one, other) => one.comment_id - other.comment_id);
+    .select(['comments.comment_id', 'comments.parent_id', totalByteLengthSql(['comments.comment']).as('size')]);
+  const replySummaries = await (rows.length > 1 ? query.limit(MAX_REPLIES_PER_QUERY + 1) : query).execute();
+  return replySummaries.sort((one, other) => one.comment_id - other.comment_id);
 }
 
 export const commentRoutes = createResourceRoutes(comments, {

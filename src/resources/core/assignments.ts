@@ -9,12 +9,12 @@ import { fullNameOf, requireUsers } from '../users/lookup.ts';
  * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a
  * team as its members.
  */
-const assignableTypes = { project: true, subtask: true, task: true, team: false };
+const allowsTeamsByType = { project: true, subtask: true, task: true, team: false };
 
-export type AssignableResourceType = keyof typeof assignableTypes;
+export type AssignableResourceType = keyof typeof allowsTeamsByType;
 
-export function isAssignable(resourceType: string): resourceType is AssignableResourceType {
-  return Object.hasOwn(assignableTypes, resourceType);
+export function canHaveAssignees(resourceType: string): resourceType is AssignableResourceType {
+  return Object.hasOwn(allowsTeamsByType, resourceType);
 }
 
 /** Users and teams assigned to a record. A list that a request does not set is undefined. */
@@ -27,10 +27,10 @@ export type Assignees = {
  * Maximum number of assignments loaded for one batch of records; users and teams are counted separately. The
  * assignments of a single record are always loaded completely.
  */
-export const ASSIGNMENT_BATCH_SIZE = 2_000;
+export const MAX_ASSIGNMENTS_PER_BATCH = 2_000;
 
-/** Adds the assigned users and teams to a page. A batch with too many assignments is halved and loaded again. */
-export function addAssignees<R extends object>(
+/** Adds the assigned users and teams to the rows of a page. A batch with too many assignments is halved and retried. */
+export function addAssigneesToPage<R extends object>(
   view: AccountView,
   resourceType: AssignableResourceType,
   page: Page<R>,
@@ -42,7 +42,7 @@ export function addAssignees<R extends object>(
       loadAssignedUsers(view, resourceType, recordIds),
       loadAssignedTeams(view, resourceType, recordIds),
     ]);
-    if (rows.length > 1 && Math.max(users.length, teams.length) > ASSIGNMENT_BATCH_SIZE) return undefined;
+    if (rows.length > 1 && Math.max(users.length, teams.length) > MAX_ASSIGNMENTS_PER_BATCH) return undefined;
     const usersByRecord = Map.groupBy(users, ({ record_id }) => record_id);
     const teamsByRecord = Map.groupBy(teams, ({ record_id }) => record_id);
     return rows.map((row) => ({
@@ -70,7 +70,8 @@ export async function loadAssignees(
  * Row limit of a query: one more than the batch size, to detect a batch that is too large. A single record has no
  * limit.
  */
-const rowLimitFor = (recordIds: readonly number[]) => (recordIds.length > 1 ? ASSIGNMENT_BATCH_SIZE + 1 : undefined);
+const rowLimitFor = (recordIds: readonly number[]) =>
+  recordIds.length > 1 ? MAX_ASSIGNMENTS_PER_BATCH + 1 : undefined;
 
 /** Loads the users assigned to these records, sorted by user id. Deleted users are left out. */
 export async function loadAssignedUsers(
@@ -99,7 +100,7 @@ async function loadAssignedTeams(
   recordIds: readonly number[],
 ) {
   const limit = rowLimitFor(recordIds);
-  if (recordIds.length === 0 || !assignableTypes[resourceType]) return [];
+  if (recordIds.length === 0 || !allowsTeamsByType[resourceType]) return [];
   const query = view
     .selectFrom('team_assignments')
     .innerJoin('teams', 'teams.team_id', 'team_assignments.team_id')
@@ -130,7 +131,7 @@ export async function setAssignees(
     await unassignUsers(write, resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('assignments', rows).execute();
   }
-  if (teams !== undefined && assignableTypes[resourceType]) {
+  if (teams !== undefined && allowsTeamsByType[resourceType]) {
     const rows = teams.map(({ team_id }) => ({ ...recordKey, team_id }));
     await requireTeams(
       write,
@@ -143,14 +144,14 @@ export async function setAssignees(
 
 const INSERT_BATCH_SIZE = 1_000;
 
-/** Copies the assignments of records to their copies. `copies` maps the id of a record to the id of its copy. */
+/** Copies the assignments of records to the copies of these records. */
 export async function copyAssignees(
   write: AccountWrite,
   resourceType: AssignableResourceType,
-  copies: ReadonlyMap<number, number>,
+  copyIdByRecordId: ReadonlyMap<number, number>,
 ): Promise<void> {
-  const recordIds = [...copies.keys()];
-  const [users, teams] = await Promise.all([
+  const recordIds = [...copyIdByRecordId.keys()];
+  const [userAssignments, teamAssignments] = await Promise.all([
     write
       .selectFrom('assignments')
       .innerJoin('users', 'users.user_id', 'assignments.user_id')
@@ -169,13 +170,15 @@ export async function copyAssignees(
   const toCopiedRow = <R extends { readonly record_id: number }>(row: R) => ({
     ...row,
     resource_type: resourceType,
-    record_id: copies.get(row.record_id) ?? 0,
+    record_id: copyIdByRecordId.get(row.record_id) ?? 0,
   });
-  for (let start = 0; start < users.length; start += INSERT_BATCH_SIZE)
-    await write.insertInto('assignments', users.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow)).execute();
-  for (let start = 0; start < teams.length; start += INSERT_BATCH_SIZE)
+  for (let start = 0; start < userAssignments.length; start += INSERT_BATCH_SIZE)
     await write
-      .insertInto('team_assignments', teams.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
+      .insertInto('assignments', userAssignments.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
+      .execute();
+  for (let start = 0; start < teamAssignments.length; start += INSERT_BATCH_SIZE)
+    await write
+      .insertInto('team_assignments', teamAssignments.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
       .execute();
 }
 

@@ -2,14 +2,14 @@ import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { isAssignable, removeAssignees } from './assignments.ts';
+import { canHaveAssignees, removeAssignees } from './assignments.ts';
 import { relationsTo } from './references.ts';
 import { loadIdBatches, type ResourceName, resourceTables } from './resource-tables.ts';
 
 /**
  * Deletes a record and the records that belong to it. References from other records are cleared (C34).
  *
- * @returns the occurrences in order, dependent records first; empty if the record does not exist
+ * @returns the occurrences (domain events) to record, dependent records first; empty if the record does not exist
  */
 export async function cascadeDelete(
   write: AccountWrite,
@@ -20,17 +20,17 @@ export async function cascadeDelete(
   return deleteSelectedRecords(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
 }
 
-/** Returns the occurrence kinds that `cascadeDelete` may record for a resource type, in the order of recording. */
+/** Returns the event kinds (occurrence kinds) that `cascadeDelete` may return for a resource type, in their order. */
 export function getCascadeDeleteKinds(
   resourceType: ResourceName,
   earlierKinds: ReadonlySet<OccurrenceKind> = new Set(),
 ): readonly OccurrenceKind[] {
   const kinds = new Set(earlierKinds);
-  for (const { from, onDelete } of relationsTo(resourceType)) {
-    if (onDelete === 'deleted' && from !== resourceType)
-      for (const kind of getCascadeDeleteKinds(from, kinds)) kinds.add(kind);
+  for (const { referringType, onDelete } of relationsTo(resourceType)) {
+    if (onDelete === 'deleted' && referringType !== resourceType)
+      for (const kind of getCascadeDeleteKinds(referringType, kinds)) kinds.add(kind);
     // If the cascade has already deleted the referring records, none is left to be changed.
-    if (onDelete === 'cleared' && !kinds.has(`deleted_${from}`)) kinds.add(`changed_${from}`);
+    if (onDelete === 'cleared' && !kinds.has(`deleted_${referringType}`)) kinds.add(`changed_${referringType}`);
   }
   return [...kinds.add(`deleted_${resourceType}`)];
 }
@@ -53,19 +53,23 @@ async function deleteSelectedRecords(
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
     /** Ids of records of the same type, such as replies, whose deletion the cascade has already recorded. */
     const recordedIds = new Set<number>();
-    for (const { from, field, onDelete } of relationsTo(resourceType)) {
-      const cascadeStep = onDelete === 'deleted' ? deleteSelectedRecords : clearReferences;
-      const cascadedOccurrences = await cascadeStep(write, caller, { resourceType: from, column: field, values: ids });
+    for (const { referringType, field, onDelete } of relationsTo(resourceType)) {
+      const deleteOrClear = onDelete === 'deleted' ? deleteSelectedRecords : clearReferences;
+      const cascadedOccurrences = await deleteOrClear(write, caller, {
+        resourceType: referringType,
+        column: field,
+        values: ids,
+      });
       for (const occurrence of cascadedOccurrences) if (occurrence.kind === kind) recordedIds.add(occurrence.recordId);
       occurrences.push(...cascadedOccurrences);
     }
-    if (isAssignable(resourceType)) await removeAssignees(write, resourceType, ids);
+    if (canHaveAssignees(resourceType)) await removeAssignees(write, resourceType, ids);
     await write
       .deleteFrom(resourceTables[resourceType])
       .where(key as never, 'in', ids as never)
       .execute();
-    const remainingIds = ids.filter((id) => !recordedIds.has(id));
-    occurrences.push(...toOccurrences(kind, remainingIds, caller));
+    const unrecordedIds = ids.filter((id) => !recordedIds.has(id));
+    occurrences.push(...toOccurrences(kind, unrecordedIds, caller));
   }
   return occurrences;
 }

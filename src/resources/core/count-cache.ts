@@ -50,44 +50,49 @@ async function updateCount(
   resourceType: ResourceName,
   cachedCount: CountAtPosition,
 ): Promise<CountAtPosition | undefined> {
-  const maxPosition = cachedCount.position + Math.max(MIN_SCANNED_ROWS, cachedCount.total);
-  const [countDelta] = await deltaQueries[resourceType](view, { after: cachedCount.position, upTo: maxPosition });
+  const maxPosition = cachedCount.position + Math.max(MIN_SCAN_LIMIT, cachedCount.total);
+  const [countDelta] = await countDeltaQueries[resourceType](view, {
+    afterPosition: cachedCount.position,
+    upToPosition: maxPosition,
+  });
   if (countDelta === undefined || countDelta.position - cachedCount.position !== countDelta.found) return undefined;
   return { position: countDelta.position, total: cachedCount.total + countDelta.more };
 }
 
 /**
- * Lower bound for the number of occurrences to scan. The limit is the cached number of records, but at least this
- * bound. Beyond the limit, counting the records is cheaper.
+ * Minimum of the scan limit. To update a count, the number of scanned occurrences is limited to the cached number of
+ * records: with more occurrences, counting the records is cheaper.
  */
-const MIN_SCANNED_ROWS = 100;
+const MIN_SCAN_LIMIT = 100;
 
 /** Prepares one query for position and count, so that both come from the same snapshot. */
-const prepareCount = (resourceType: ResourceName) =>
+const prepareCountQuery = (resourceType: ResourceName) =>
   AccountView.prepareQuery((view, _: object) => {
-    const recordCount = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
-    return view.selectFrom('positions').select(['positions.position', sql<number>`(${recordCount})`.as('total')]);
+    const recordCountQuery = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
+    return view.selectFrom('positions').select(['positions.position', sql<number>`(${recordCountQuery})`.as('total')]);
   });
 
-const prepareCountDelta = (resourceType: ResourceName) =>
-  AccountView.prepareQuery((view, { after, upTo }: { readonly after: number; readonly upTo: number }) => {
-    const netCreations = sql<number>`coalesce(sum(case occurrences.kind
+const prepareCountDeltaQuery = (resourceType: ResourceName) =>
+  AccountView.prepareQuery(
+    (view, { afterPosition, upToPosition }: { readonly afterPosition: number; readonly upToPosition: number }) => {
+      const netCreationsSql = sql<number>`coalesce(sum(case occurrences.kind
       when ${sql.lit(`new_${resourceType}`)} then 1 when ${sql.lit(`deleted_${resourceType}`)} then -1 else 0 end), 0)`;
-    return view
-      .selectFrom('positions')
-      .leftJoin('occurrences', (join) =>
-        join
-          .onRef('occurrences.account_id', '=', 'positions.account_id')
-          .on('occurrences.position', '>', after)
-          .on('occurrences.position', '<=', upTo),
-      )
-      .groupBy('positions.position')
-      .select(({ fn }) => [
-        'positions.position',
-        fn.count('occurrences.position').as('found'),
-        netCreations.as('more'),
-      ]) as unknown as Compilable<CountDelta>;
-  });
+      return view
+        .selectFrom('positions')
+        .leftJoin('occurrences', (join) =>
+          join
+            .onRef('occurrences.account_id', '=', 'positions.account_id')
+            .on('occurrences.position', '>', afterPosition)
+            .on('occurrences.position', '<=', upToPosition),
+        )
+        .groupBy('positions.position')
+        .select(({ fn }) => [
+          'positions.position',
+          fn.count('occurrences.position').as('found'),
+          netCreationsSql.as('more'),
+        ]) as unknown as Compilable<CountDelta>;
+    },
+  );
 
-const countQueries = mapResources(prepareCount);
-const deltaQueries = mapResources(prepareCountDelta);
+const countQueries = mapResources(prepareCountQuery);
+const countDeltaQueries = mapResources(prepareCountDeltaQuery);

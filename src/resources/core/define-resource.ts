@@ -14,8 +14,8 @@ import type { Caller } from '../../permissions.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
 import { type Tables, tableColumns } from '../../store/tables.ts';
-import { resolveOwner } from '../users/lookup.ts';
-import { type Assignees, addAssignees, isAssignable, loadAssignees, setAssignees } from './assignments.ts';
+import { resolveOwnerId } from '../users/lookup.ts';
+import { type Assignees, addAssigneesToPage, canHaveAssignees, loadAssignees, setAssignees } from './assignments.ts';
 import { cascadeDelete, getCascadeDeleteKinds } from './cascade-delete.ts';
 import type { Filters } from './filters.ts';
 import { createListFunction } from './pagination.ts';
@@ -23,7 +23,7 @@ import {
   type ColumnValues,
   cascadeReferenceChanges,
   getCascadedChangeKinds,
-  parentOf,
+  parentTypeOf,
   resolveReferences,
 } from './references.ts';
 import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
@@ -40,20 +40,20 @@ export type ResourceOptions<F extends Fields, C extends Fields, P extends Filter
   readonly filters: P;
   /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
   readonly orders?: { readonly description: string; readonly byName: O };
-  /** Builds the query for the records. It is needed only if the response has more fields than the table has columns. */
+  /** Builds the query for the records. Needed only if the response has more fields than the table has columns. */
   readonly select?: (view: AccountView) => Row;
   /** Throws if fields contradict each other. `oldRecord` is the stored record on a change, undefined on creation. */
-  readonly check?: (input: ChangeInput<C>, oldRecord?: QueriedRecord<F>) => void;
+  readonly requireConsistency?: (input: ChangeInput<C>, oldRecord?: QueriedRecord<F>) => void;
   /** Converts the input to column values. By default, the input itself is stored. */
   readonly toColumns?: (
     input: ChangeInput<C>,
     oldRecord: QueriedRecord<F> | undefined,
     view: AccountView,
   ) => ColumnValues | Promise<ColumnValues>;
-  /** Occurrences of a change. It is needed only if a change may record other kinds than `changed_…`. */
+  /** Creates the occurrences (domain events) of a change. Without it, a change records only the kind `changed_…`. */
   readonly onChange?: {
     readonly kinds: readonly OccurrenceKind[];
-    occurrences(
+    createOccurrences(
       write: AccountWrite,
       caller: Caller,
       oldRecord: QueriedRecord<F>,
@@ -81,7 +81,7 @@ export type ResourceOperations<
   readonly listed: L;
   readonly changeFields: C;
   readonly parameters: ListParameters<P, O>;
-  /** Occurrence kinds that a change and a deletion may record. */
+  /** Event kinds (occurrence kinds) that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
   list(
     view: AccountView,
@@ -108,16 +108,20 @@ export function defineResource<
   O extends RequestedOrders = Record<never, never>,
 >(resourceType: ResourceName, options: ResourceOptions<F, C, P, O, Row>): ResourceOperations<F, C, P, O>;
 export function defineResource(resourceType: ResourceName, options: AnyOptions): AnyOperations {
-  const { fields, changeFields = fields, filters, check, beforeRemove } = options;
+  const { fields, changeFields = fields, filters, requireConsistency, beforeRemove } = options;
   const { toColumns = (input) => input } = options;
-  const [table, { key }, parent] = [resourceTables[resourceType], resourceTypes[resourceType], parentOf(resourceType)];
+  const [table, { key }, parentType] = [
+    resourceTables[resourceType],
+    resourceTypes[resourceType],
+    parentTypeOf(resourceType),
+  ];
   const idColumn = idColumnOf(resourceType);
   const orderById = ascendingOrder('id', numberKey(idColumn));
-  const totalOrders = toTotalOrders(options.orders?.byName ?? {}, numberKey(idColumn));
+  const totalOrdersByName = toTotalOrders(options.orders?.byName ?? {}, numberKey(idColumn));
   const orderParameter =
     options.orders && enumParameter(options.orders.description, Object.keys(options.orders.byName));
   const selectRecords = options.select ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
-  const rowHasAllFields = options.select === undefined && !isAssignable(resourceType);
+  const rowHasAllFields = options.select === undefined && !canHaveAssignees(resourceType);
 
   const listRecords = createListFunction(resourceType, filters, selectRecords, findLongTextColumns(fields, table));
   const findById = AccountView.prepareQuery(
@@ -126,10 +130,10 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   );
   const idOf = (row: ColumnValues) => Number(row[key]);
 
-  async function get(view: AccountView, recordId: number): Promise<ColumnValues> {
+  async function getRecord(view: AccountView, recordId: number): Promise<ColumnValues> {
     const [row] = await findById(view, { id: recordId });
     if (row === undefined) throw notFound();
-    return isAssignable(resourceType) ? { ...row, ...(await loadAssignees(view, resourceType, recordId)) } : row;
+    return canHaveAssignees(resourceType) ? { ...row, ...(await loadAssignees(view, resourceType, recordId)) } : row;
   }
 
   return {
@@ -145,19 +149,19 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       ],
       remove: getCascadeDeleteKinds(resourceType),
     },
-    get,
+    get: getRecord,
     async list(view, { order: orderName = '', ...given }, paging) {
-      const recordPage = await listRecords(view, given, paging, totalOrders.get(orderName) ?? orderById);
-      return isAssignable(resourceType) ? addAssignees(view, resourceType, recordPage, idOf) : recordPage;
+      const recordPage = await listRecords(view, given, paging, totalOrdersByName.get(orderName) ?? orderById);
+      return canHaveAssignees(resourceType) ? addAssigneesToPage(view, resourceType, recordPage, idOf) : recordPage;
     },
-    async create(write, caller, { users, teams, user_id: requestedOwner, ...input }, parentId) {
-      check?.(input);
+    async create(write, caller, { users, teams, user_id: requestedOwnerId, ...input }, parentId) {
+      requireConsistency?.(input);
       const fillInReferences = resolveReferences(
         write,
         resourceType,
-        parent ? { ...input, [resourceTypes[parent].key]: parentId } : input,
+        parentType ? { ...input, [resourceTypes[parentType].key]: parentId } : input,
       );
-      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), caller.userId);
+      const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), caller.userId);
       const row: ColumnValues = await write.insertRow(table, {
         ...(await toColumns(await fillInReferences(), undefined, write)),
         user_id,
@@ -166,35 +170,36 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       } as never);
       const recordId = Number(row[key]);
       // A new record has no assignments, so an empty list needs no query.
-      if (isAssignable(resourceType)) {
+      if (canHaveAssignees(resourceType)) {
         await setAssignees(write, resourceType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
       }
       recordOccurrences(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
-      return rowHasAllFields ? row : get(write, recordId);
+      return rowHasAllFields ? row : getRecord(write, recordId);
     },
-    async change(write, caller, recordId, { users, teams, user_id: requestedOwner, ...input }) {
+    async change(write, caller, recordId, { users, teams, user_id: requestedOwnerId, ...input }) {
       const fillInReferences = resolveReferences(write, resourceType, input);
-      const oldRecord = await get(write, recordId);
-      check?.(input, oldRecord);
-      const user_id = await resolveOwner(write, caller, Number(requestedOwner ?? 0), Number(oldRecord.user_id));
+      const oldRecord = await getRecord(write, recordId);
+      requireConsistency?.(input, oldRecord);
+      const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), Number(oldRecord.user_id));
       const newValues = await toColumns(await fillInReferences(oldRecord), oldRecord, write);
       const updateQuery = write.updateTable(table).set({ ...newValues, user_id, date_modified: write.now } as never);
       const recordUpdate = updateQuery.where(key as never, '=', recordId as never).returningAll();
       const row: ColumnValues = await recordUpdate.executeTakeFirstOrThrow();
-      if (isAssignable(resourceType)) await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
+      if (canHaveAssignees(resourceType))
+        await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
-      const changeOccurrences = await options.onChange?.occurrences(write, caller, oldRecord, newValues);
+      const changeOccurrences = await options.onChange?.createOccurrences(write, caller, oldRecord, newValues);
       recordOccurrences(write, [
         ...cascadedOccurrences,
         ...(changeOccurrences ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
       ]);
-      return rowHasAllFields ? row : get(write, recordId);
+      return rowHasAllFields ? row : getRecord(write, recordId);
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);
-      const deleteOccurrences = await cascadeDelete(write, caller, resourceType, recordId);
-      if (deleteOccurrences.length === 0) throw notFound();
-      recordOccurrences(write, deleteOccurrences);
+      const deletionOccurrences = await cascadeDelete(write, caller, resourceType, recordId);
+      if (deletionOccurrences.length === 0) throw notFound();
+      recordOccurrences(write, deletionOccurrences);
     },
   };
 }

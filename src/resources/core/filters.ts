@@ -16,13 +16,13 @@ import { invalidInput } from '../../problems.ts';
  * derived from it.
  */
 export type Filter<T = unknown> = QueryParameter<T> & {
-  /** Converts the value of the parameter to the value bound in SQL. Without `bind`, the value is bound unchanged. */
-  bind?(value: T): unknown;
+  /** Converts the parameter's value to the value bound in SQL. Without this function, the value is bound unchanged. */
+  toSqlValue?(value: T): unknown;
   /**
-   * Builds the SQL condition. In a prepared query `bound` is a placeholder, so `where` must not inspect it unless
+   * Builds the SQL condition. In a prepared query, `bound` is a placeholder that must not be inspected, unless
    * `isPreparedPerValue` is set.
    */
-  where(bound: unknown): Expression<SqlBool>;
+  buildCondition(bound: unknown): Expression<SqlBool>;
   /** Set if the parameter has few values. Each value then has its own condition and its own prepared query. */
   readonly isPreparedPerValue?: true;
   /** Name of the parameter that this parameter is an alias of. Different values of the two are rejected (C25). */
@@ -36,19 +36,19 @@ const columnRef = (column: string): RawBuilder<unknown> => sql.ref(column);
 /** Creates a filter that compares a column with an id. */
 export const idFilter = (description: string, column: string): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => sql<SqlBool>`${columnRef(column)} = ${id}`,
+  buildCondition: (id) => sql<SqlBool>`${columnRef(column)} = ${id}`,
 });
 
 /**
- * Creates a filter by the id of an indirectly referenced record. Each column of the path, except the last, holds an id
- * of the table of the next column, such as `time_entries.task_id` and `tasks.project_id`.
+ * Creates a filter by the id of an indirectly referenced record. In the path of columns, each column references the
+ * table of the next column, such as `time_entries.task_id` and `tasks.project_id`. The filter compares the last column.
  */
 export const relatedIdFilter = (
   description: string,
   ...[firstColumn = '', ...path]: readonly string[]
 ): Filter<number> => ({
   ...idParameter(description),
-  where: (id) => buildPathCondition(firstColumn, path, id),
+  buildCondition: (id) => buildPathCondition(firstColumn, path, id),
 });
 
 function buildPathCondition(
@@ -65,35 +65,35 @@ function buildPathCondition(
 /** Creates a filter for calendar times on this day or later. */
 export const dateFromFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: (day) => `${day} 00:00:00`,
-  where: (time) => sql<SqlBool>`${columnRef(column)} >= ${time}`,
+  toSqlValue: (day) => `${day} 00:00:00`,
+  buildCondition: (time) => sql<SqlBool>`${columnRef(column)} >= ${time}`,
 });
 
 /** Creates a filter for calendar times on this day or earlier. The whole day is included. */
 export const dateToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: (day) => `${day} 23:59:59`,
-  where: (time) => sql<SqlBool>`${columnRef(column)} <= ${time}`,
+  toSqlValue: (day) => `${day} 23:59:59`,
+  buildCondition: (time) => sql<SqlBool>`${columnRef(column)} <= ${time}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or later. */
 export const timestampFromFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: startOfDayMs,
-  where: (timestamp) => sql<SqlBool>`${columnRef(column)} >= ${timestamp}`,
+  toSqlValue: startOfDayMs,
+  buildCondition: (timestamp) => sql<SqlBool>`${columnRef(column)} >= ${timestamp}`,
 });
 
 /** Creates a filter for timestamps on this day (UTC) or earlier. The whole day is included. */
 export const timestampToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
-  bind: endOfDayMs,
-  where: (timestamp) => sql<SqlBool>`${columnRef(column)} <= ${timestamp}`,
+  toSqlValue: endOfDayMs,
+  buildCondition: (timestamp) => sql<SqlBool>`${columnRef(column)} <= ${timestamp}`,
 });
 
 /** Creates a filter for texts that contain this text, ignoring case. */
 export const containsFilter = (description: string, column: string): Filter<string> => ({
   ...textParameter(description),
-  where: (part) => sql<SqlBool>`instr(fold(${columnRef(column)}), fold(${part})) > 0`,
+  buildCondition: (part) => sql<SqlBool>`instr(fold(${columnRef(column)}), fold(${part})) > 0`,
 });
 
 /**
@@ -107,7 +107,7 @@ export const assignedFilter = (
   idColumn: string,
 ): Filter<number> => ({
   ...idParameter(description),
-  where: (userId) =>
+  buildCondition: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
       where assignments.account_id = ${columnRef(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
       and assignments.record_id = ${columnRef(`${table}.${idColumn}`)} and assignments.user_id = ${userId}
@@ -122,7 +122,7 @@ export const assignedTeamFilter = (
   idColumn: string,
 ): Filter<number> => ({
   ...idParameter(description),
-  where: (teamId) =>
+  buildCondition: (teamId) =>
     sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${columnRef(`${table}.account_id`)}
       and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${table}.${idColumn}`)}
       and team_assignments.team_id = ${teamId})`,
@@ -131,8 +131,8 @@ export const assignedTeamFilter = (
 /** Creates a filter for records whose comma-separated tags include this tag. */
 export const tagFilter = (description: string, column: string): Filter<string> => ({
   ...textParameter(description),
-  bind: (tag) => `,${tag},`,
-  where: (listedTag) => sql<SqlBool>`instr(',' || ${columnRef(column)} || ',', ${listedTag}) > 0`,
+  toSqlValue: (tag) => `,${tag},`,
+  buildCondition: (listedTag) => sql<SqlBool>`instr(',' || ${columnRef(column)} || ',', ${listedTag}) > 0`,
 });
 
 /** Creates a filter with a fixed set of values, each with its own condition. */
@@ -143,7 +143,7 @@ export function enumFilter<W extends string>(
   return {
     ...enumParameter(description, Object.keys(conditionsByValue) as W[]),
     isPreparedPerValue: true,
-    where: (value) => conditionsByValue[value as W],
+    buildCondition: (value) => conditionsByValue[value as W],
   };
 }
 
@@ -193,7 +193,7 @@ export function bindFilters<F extends Filters>(
     const filter = filters[name];
     return filter === undefined
       ? []
-      : [{ name, filter, bound: filter.bind === undefined ? value : filter.bind(value) }];
+      : [{ name, filter, bound: filter.toSqlValue === undefined ? value : filter.toSqlValue(value) }];
   });
 }
 
@@ -202,5 +202,5 @@ export function buildFilterConditions<F extends Filters>(
   filters: F,
   parameterValues: ParsedParameters<F & QueryParameters>,
 ): Expression<SqlBool>[] {
-  return bindFilters(filters, parameterValues).map(({ filter, bound }) => filter.where(bound));
+  return bindFilters(filters, parameterValues).map(({ filter, bound }) => filter.buildCondition(bound));
 }

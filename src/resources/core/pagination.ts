@@ -9,10 +9,10 @@ import { type CountAtPosition, countRecords } from './count-cache.ts';
 import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
 import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
 import {
-  applyOrder,
+  addOrderBy,
   buildKeysetCondition,
   decodePageCursor,
-  encodeCursor,
+  encodePageCursor,
   type ListOrder,
   reverseOrder,
   type SortKeyValues,
@@ -42,7 +42,7 @@ export async function loadPage<DB extends Tables, T extends keyof DB, ShownDB, S
     ...conditions,
     ...(pageStart.sortKey === undefined ? [] : [buildKeysetCondition(order, pageStart.sortKey)]),
   ];
-  const pageQuery = pageConditions.reduce((query, condition) => query.where(condition), applyOrder(recordQuery, order));
+  const pageQuery = pageConditions.reduce((query, condition) => query.where(condition), addOrderBy(recordQuery, order));
   const foundRecords = await pageQuery
     .limit(paging.limit + 1)
     .offset(pageStart.offset)
@@ -63,7 +63,7 @@ export function pageStartOf(
  */
 export function toPage<Row>(foundRecords: readonly Row[], order: ListOrder, limit: number): Omit<Page<Row>, 'total'> {
   const rows = foundRecords.slice(0, limit);
-  const cursorAfter = (index: number) => encodeCursor(order, rows[index] as object);
+  const cursorAfter = (index: number) => encodePageCursor(order, rows[index] as object);
   const hasMore = foundRecords.length > limit;
   return { slices: [{ rows, cursorAfter }], next: hasMore ? cursorAfter(limit - 1) : undefined };
 }
@@ -81,14 +81,14 @@ const MAX_CACHED_QUERIES = 100;
  */
 const MIN_DEEP_OFFSET = 1_000;
 
-/** Parameters of a list query: LIMIT (`max`), OFFSET, the filter values and the sort key values. */
-type ListQueryValues = Readonly<Record<string, unknown>> & { readonly max: number; readonly offset: number };
+/** Parameters of a list query: LIMIT (`rowLimit`), OFFSET, the filter values and the sort key values. */
+type ListQueryValues = Readonly<Record<string, unknown>> & { readonly rowLimit: number; readonly offset: number };
 
 /** The queries of a list for one set of filters and one order. Each query is compiled at its first use. */
 type ListQueries<Row> = {
-  readonly count: (view: AccountView, values: ListQueryValues) => Promise<number>;
+  readonly countRows: (view: AccountView, values: ListQueryValues) => Promise<number>;
   /** Loads the page after a sort key, or the page at the offset if no sort key is given. */
-  readonly page: (
+  readonly fetchPage: (
     view: AccountView,
     values: ListQueryValues,
     startKey: SortKeyValues | undefined,
@@ -116,13 +116,13 @@ const prepareReplannedQuery = <Row>(buildQuery: (view: AccountView, values: List
   AccountView.prepareQuery(buildQuery, 'unprepared');
 
 /** Returns a function that loads the rows of a page, after a sort key or at the offset. */
-function prepareLoadRows<Row>(order: ListOrder, buildQuery: BuildQuery<Row>) {
+function prepareRowLoader<Row>(order: ListOrder, buildQuery: BuildQuery<Row>) {
   const loadAtOffset = prepareReplannedQuery((view, values) =>
-    buildQuery(view, values).limit(values.max).offset(values.offset),
+    buildQuery(view, values).limit(values.rowLimit).offset(values.offset),
   );
   const loadAfterKey = prepareReplannedQuery((view, values) =>
     buildQuery(view, values)
-      .limit(values.max)
+      .limit(values.rowLimit)
       .where(buildKeysetCondition(order, readSortKey(values, order))),
   );
   return (view: AccountView, values: ListQueryValues, startKey: SortKeyValues | undefined): Promise<Row[]> =>
@@ -166,9 +166,9 @@ function prepareSinglePage<Row>(
   { shown }: RecordQueries<Row>,
   applyFilters: ApplyFilters,
   order: ListOrder,
-): ListQueries<Row>['page'] {
-  const loadRows = prepareLoadRows(order, (view, values) => applyFilters(applyOrder(shown(view), order), values));
-  return async (view, values, startKey) => toPage(await loadRows(view, values, startKey), order, values.max - 1);
+): ListQueries<Row>['fetchPage'] {
+  const loadRows = prepareRowLoader(order, (view, values) => applyFilters(addOrderBy(shown(view), order), values));
+  return async (view, values, startKey) => toPage(await loadRows(view, values, startKey), order, values.rowLimit - 1);
 }
 
 /** Selects and sorts only the keys. The records are loaded in slices while the response is written. */
@@ -176,17 +176,17 @@ function prepareSlicedPage<Row extends object>(
   records: RecordQueries<Row>,
   buildBaseQuery: BuildQuery<object>,
   order: ListOrder,
-): ListQueries<Row>['page'] {
+): ListQueries<Row>['fetchPage'] {
   const { resourceType, longTexts, byIds } = records;
-  const loadKeys = prepareLoadRows(order, (view, values) => {
+  const loadKeys = prepareRowLoader(order, (view, values) => {
     const sizedKeyQuery = selectSortKeys(buildBaseQuery(view, values), order).select(
-      totalByteLength(longTexts).as('size'),
+      totalByteLengthSql(longTexts).as('size'),
     );
     return sizedKeyQuery as ListQuery<SizedKey>;
   });
   return async (view, values, startKey) => {
-    const pageOptions = { order, limit: values.max - 1, id: resourceTypes[resourceType].key };
-    return loadSlices(await loadKeys(view, values, startKey), pageOptions, (ids) => byIds(view, ids));
+    const pageOptions = { order, limit: values.rowLimit - 1, id: resourceTypes[resourceType].key };
+    return createSlicedPage(await loadKeys(view, values, startKey), pageOptions, (ids) => byIds(view, ids));
   };
 }
 
@@ -197,18 +197,18 @@ function prepareListQueries<Row extends object>(
 ): ListQueries<Row> {
   const applyFilters: ApplyFilters = (query, values) =>
     boundFilters.reduce(
-      (q, { name, filter, bound }) => q.where(filter.where(filter.isPreparedPerValue ? bound : values[name])),
+      (q, { name, filter, bound }) => q.where(filter.buildCondition(filter.isPreparedPerValue ? bound : values[name])),
       query,
     );
   const buildBaseQuery: BuildQuery<object> = (view, values) =>
     applyFilters(view.selectFrom(resourceTables[records.resourceType]) as ListQuery<object>, values);
-  const countRows = prepareReplannedQuery((view, values) =>
+  const loadCount = prepareReplannedQuery((view, values) =>
     buildBaseQuery(view, values).select(sql<number>`count(*)`.as('total')),
   );
   const hasLongTexts = records.longTexts.length > 0;
   return {
-    count: async (view, values) => (await countRows(view, values))[0]?.total ?? 0,
-    page: hasLongTexts
+    countRows: async (view, values) => (await loadCount(view, values))[0]?.total ?? 0,
+    fetchPage: hasLongTexts
       ? prepareSlicedPage(records, buildBaseQuery, order)
       : prepareSinglePage(records, applyFilters, order),
     findKeyBefore: prepareFindKeyBefore(buildBaseQuery, order),
@@ -219,13 +219,13 @@ function prepareListQueries<Row extends object>(
  * Creates the list function of a resource. Queries are compiled once for each combination of filters and order.
  *
  * @param buildRecordQuery builds the query for the records with all response fields
- * @param longTexts columns that may hold long texts; if there are any, pages are loaded in slices
+ * @param longTextColumns columns that may hold long texts; if there are any, pages are loaded in slices
  */
 export function createListFunction<F extends Filters, DB, T extends keyof DB, Row extends object>(
   resourceType: ResourceName,
   filters: F,
   buildRecordQuery: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
-  longTexts: readonly string[],
+  longTextColumns: readonly string[],
 ): (
   view: AccountView,
   parameterValues: ParsedParameters<F & QueryParameters>,
@@ -236,9 +236,9 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
   const loadByIds = AccountView.prepareQueryByIds((view, ids) =>
     selectRecords(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
   );
-  const records = { resourceType, shown: selectRecords, longTexts, byIds: loadByIds };
+  const records = { resourceType, shown: selectRecords, longTexts: longTextColumns, byIds: loadByIds };
   const queriesByName = new Map<string, ListQueries<Row>>();
-  function getCachedQueries(boundFilters: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
+  function getOrPrepareQueries(boundFilters: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
     const filterNames = boundFilters.map(({ name, filter, bound }) =>
       filter.isPreparedPerValue ? `${name}=${bound}` : name,
     );
@@ -251,10 +251,10 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
     const boundFilters = bindFilters(filters, parameterValues);
     const { offset, sortKey: cursorKey } = pageStartOf(paging, order);
     const filterValues = Object.fromEntries(boundFilters.map((boundFilter) => [boundFilter.name, boundFilter.bound]));
-    const values: ListQueryValues = { ...filterValues, max: paging.limit + 1, offset };
-    const { count, page, findKeyBefore } = getCachedQueries(boundFilters, order);
+    const values: ListQueryValues = { ...filterValues, rowLimit: paging.limit + 1, offset };
+    const { countRows, fetchPage, findKeyBefore } = getOrPrepareQueries(boundFilters, order);
     if (boundFilters.length > 0) {
-      const [total, foundPage] = await Promise.all([count(view, values), page(view, values, cursorKey)]);
+      const [total, foundPage] = await Promise.all([countRows(view, values), fetchPage(view, values, cursorKey)]);
       return { ...foundPage, total };
     }
     const recordCount = await countRecords(view, resourceType);
@@ -262,7 +262,7 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
     if (offset >= total) return { slices: [], total };
     const isDeepPage = offset > MIN_DEEP_OFFSET && order.isIndexed;
     const startKey = isDeepPage ? await findKeyBefore(view, values, recordCount) : cursorKey;
-    return { ...(await page(view, values, startKey)), total };
+    return { ...(await fetchPage(view, values, startKey)), total };
   };
 }
 
@@ -270,19 +270,19 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
 const selectFeedPosition = (view: AccountView) =>
   sql<number>`(${view.selectFrom('positions').select('positions.position')})`.as('as_of');
 
-const sortKeyName = (index: number) => `sort_key_${index}`;
+const sortKeyParameterName = (index: number) => `sort_key_${index}`;
 
-const toSortKeyParameters = (key: SortKeyValues) =>
-  Object.fromEntries(key.map((value, index) => [sortKeyName(index), value]));
+const toSortKeyParameters = (sortKey: SortKeyValues) =>
+  Object.fromEntries(sortKey.map((value, index) => [sortKeyParameterName(index), value]));
 
 const readSortKey = (values: ListQueryValues, { keys }: ListOrder): SortKeyValues =>
-  keys.map((_, index) => values[sortKeyName(index)]);
+  keys.map((_, index) => values[sortKeyParameterName(index)]);
 
 /** Sort key of a record, including its id, and the size of its long texts in bytes. */
 type SizedKey = Readonly<Record<string, unknown>> & { readonly size: number };
 
 /** SQL for the total size of text columns in bytes. The database computes the size without reading the texts. */
-export const totalByteLength = (columns: readonly string[]): RawBuilder<number> =>
+export const totalByteLengthSql = (columns: readonly string[]): RawBuilder<number> =>
   sql<number>`${sql.join(
     columns.map((column) => sql`octet_length(${sql.ref(column)})`),
     sql` + `,
@@ -296,7 +296,7 @@ export const totalByteLength = (columns: readonly string[]): RawBuilder<number> 
  * @param keys the keys of the page's records, plus one more if there is a next page
  * @param loadRecords loads records by id, in any order
  */
-function loadSlices<Row extends object>(
+function createSlicedPage<Row extends object>(
   keys: readonly SizedKey[],
   { order, limit, id }: { readonly order: ListOrder; readonly limit: number; readonly id: string },
   loadRecords: (ids: readonly number[]) => Promise<readonly Row[]>,
@@ -312,7 +312,7 @@ function loadSlices<Row extends object>(
     });
     return {
       rows: foundRecords.map(({ row }) => row),
-      cursorAfter: (index) => encodeCursor(order, foundRecords[index]?.key ?? {}),
+      cursorAfter: (index) => encodePageCursor(order, foundRecords[index]?.key ?? {}),
     };
   }
   async function* generateSlices() {
@@ -322,7 +322,7 @@ function loadSlices<Row extends object>(
   return {
     slices: generateSlices(),
     isLarge: totalBytes > MAX_SLICE_BYTES,
-    next: lastKey !== undefined && keys.length > limit ? encodeCursor(order, lastKey) : undefined,
+    next: lastKey !== undefined && keys.length > limit ? encodePageCursor(order, lastKey) : undefined,
   };
 }
 

@@ -202,7 +202,7 @@ for (const { test, testService } of stores) {
   test('C41 above the pending quota nothing is created, and the task stays open and recurring', async (t) => {
     const attempt: SendAttempt = ({ signal }) =>
       new Promise((resolve) => {
-        signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
+        signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 }));
       });
     const full = await testService(t, { options: { maxPending: '2' }, ports: { attempt } });
     const boss = await full.createAccount('full.test');

@@ -4,7 +4,7 @@ import { daysInMonth, isDueBeforeStart, parseCalendarTime } from '../../http/fie
 import { type Field, writableField } from '../../http/fields/field.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssignees } from './assignments.ts';
-import { openRecordCompletion } from './completion.ts';
+import { openCompletionColumns } from './completion.ts';
 import type { ColumnValues } from './references.ts';
 import { loadIdBatches, resourceTables } from './resource-tables.ts';
 
@@ -14,7 +14,7 @@ type RecurringResourceType = 'task' | 'subtask';
 const SUBTASK_BATCH_SIZE = 100;
 
 /** Returns the recurrence period of a record after a change; undefined if the record does not recur. */
-export function periodAfterChange(oldRecord: ColumnValues, newValues: ColumnValues): RecurrencePeriod | undefined {
+export function getRecurrencePeriod(oldRecord: ColumnValues, newValues: ColumnValues): RecurrencePeriod | undefined {
   const letter = newValues.recurring ?? oldRecord.recurring;
   return isRecurrencePeriod(letter) ? letter : undefined;
 }
@@ -23,7 +23,7 @@ export function periodAfterChange(oldRecord: ColumnValues, newValues: ColumnValu
  * Creates the next task of a recurring task that was just completed, with copies of all its subtasks (C41). The
  * recurrence moves from the originals to the copies, so that the originals do not recur again.
  *
- * @returns an occurrence for each created record, in order
+ * @returns an occurrence (domain event) for each created record, in order
  */
 export async function createNextRecurringTask(
   write: AccountWrite,
@@ -65,8 +65,8 @@ async function createNextRecord(
   const recordQuery = write.selectFrom(table).selectAll(table);
   const rows: readonly ColumnValues[] = await recordQuery.where(`${table}.${key}` as never, '=', id as never).execute();
   const newOccurrences = await insertOpenCopies(write, resourceType, period, rows);
-  const recurrenceUpdate = write.updateTable(table).set({ recurring: '' } as never);
-  await recurrenceUpdate.where(key as never, '=', id as never).execute();
+  const clearRecurrenceQuery = write.updateTable(table).set({ recurring: '' } as never);
+  await clearRecurrenceQuery.where(key as never, '=', id as never).execute();
   return newOccurrences;
 }
 
@@ -79,9 +79,14 @@ async function insertOpenCopies(
 ): Promise<NewOccurrence[]> {
   if (rows.length === 0) return [];
   const { key } = resourceTypes[resourceType];
-  const timestamps = { date_created: write.now, date_modified: null };
+  const timestampColumns = { date_created: write.now, date_modified: null };
   const copies = rows.map(({ [key]: _id, account_id: _account, ...fields }) => ({
-    ...{ ...fields, ...addPeriod(period, fields as RecordDates), ...openRecordCompletion, ...timestamps },
+    ...{
+      ...fields,
+      ...moveDatesByPeriod(period, fields as RecordDates),
+      ...openCompletionColumns,
+      ...timestampColumns,
+    },
   }));
   const insertQuery = write.insertInto(resourceTables[resourceType], copies as never).returning(key as never);
   const createdRows: readonly ColumnValues[] = await insertQuery.execute();
@@ -120,7 +125,7 @@ export const recurrenceField = (description: string): Field<string, 'writable'> 
       description: `${description} ${periodLegend}; empty: it does not recur.`,
       // Existing clients send an empty text, 0, false or null for a record that does not recur.
       inputSchema: { title: 'RecurrenceInput', enum: ['', '0', ...periodLetters, 0, false, null] },
-      requirement: `must be one of ${periodLetters.join(', ')}, or empty`,
+      errorMessage: `must be one of ${periodLetters.join(', ')}, or empty`,
       parse: (value) => (isRecurrencePeriod(value) ? value : ''),
       serialize: (stored) => stored,
       outputSchema: { title: 'Recurrence', type: 'string', enum: ['', ...periodLetters] },
@@ -136,14 +141,16 @@ export type RecordDates = { readonly start_date: string | null; readonly due_dat
  * last day of that month. If the due date would then be before the start, it becomes the start (C26). If a date would
  * be after the year 9999, both dates stay unchanged.
  */
-export function addPeriod(period: RecurrencePeriod, { start_date, due_date }: RecordDates): RecordDates {
-  const [start, due] = [start_date, due_date].map((date) => (date === null ? null : moveDate(period, date)));
-  if (start === undefined || due === undefined) return { start_date, due_date };
-  return { start_date: start, due_date: isDueBeforeStart(start, due) ? start : due };
+export function moveDatesByPeriod(period: RecurrencePeriod, { start_date, due_date }: RecordDates): RecordDates {
+  const [movedStart, movedDue] = [start_date, due_date].map((date) =>
+    date === null ? null : moveDateByPeriod(period, date),
+  );
+  if (movedStart === undefined || movedDue === undefined) return { start_date, due_date };
+  return { start_date: movedStart, due_date: isDueBeforeStart(movedStart, movedDue) ? movedStart : movedDue };
 }
 
 /** Moves a date by one period; returns undefined if the result would be after the year 9999. */
-function moveDate(period: RecurrencePeriod, date: string): string | undefined {
+function moveDateByPeriod(period: RecurrencePeriod, date: string): string | undefined {
   const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number);
   const { days, months } = recurrencePeriods[period];
   const monthIndex = month - 1 + months;

@@ -8,7 +8,7 @@ import { idColumnOf, loadIdBatches, mapResources, type ResourceName, resourceTab
 /** Values of a row by column name. */
 export type ColumnValues = Readonly<Record<string, unknown>>;
 
-/** Returns the columns of a resource type that referring records copy. */
+/** Returns the columns that referring records copy from records of this type. */
 const copiedColumnsOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ copiedColumns = [] }) => copiedColumns)),
 ];
@@ -45,46 +45,47 @@ export function resolveReferences(
 ): (oldRecord?: ColumnValues) => Promise<ColumnValues> {
   const recordPromises = new Map<Relation, Promise<ColumnValues>>();
   const findReferencedRecord = (relation: Relation, id: number) => {
-    const row = recordPromises.get(relation) ?? requireRecord(view, relation.to, id);
-    row.catch(() => undefined);
-    recordPromises.set(relation, row);
-    return row;
+    const recordPromise = recordPromises.get(relation) ?? requireRecord(view, relation.referencedType, id);
+    recordPromise.catch(() => undefined);
+    recordPromises.set(relation, recordPromise);
+    return recordPromise;
   };
-  const recordRelations = relationsOf(resourceType);
+  const recordRelations = relationsFrom(resourceType);
   for (const relation of recordRelations) {
     const id = inputColumns[relation.field];
     if (typeof id === 'number' && (relation.isParent || id !== 0)) findReferencedRecord(relation, id);
   }
   return async (oldRecord = {}) => {
     await Promise.all(recordPromises.values());
-    const allValues: Record<string, unknown> = { ...oldRecord, ...inputColumns };
+    const mergedColumns: Record<string, unknown> = { ...oldRecord, ...inputColumns };
     const filledInColumns: Record<string, unknown> = {};
     /** For each copied column, the relation whose referenced record the column was compared with. */
-    const sources = new Map<string, Relation>();
+    const sourceByColumn = new Map<string, Relation>();
     for (const relation of recordRelations) {
       const { field, copiedColumns: columnsToCopy = [] } = relation;
-      const id = Number(allValues[field] ?? 0);
-      const mustCheck = [field, ...columnsToCopy].some(
-        (column) => inputColumns[column] !== undefined || sources.has(column),
+      const id = Number(mergedColumns[field] ?? 0);
+      const mustCompare = [field, ...columnsToCopy].some(
+        (column) => inputColumns[column] !== undefined || sourceByColumn.has(column),
       );
-      const isFullyChecked = [field, ...columnsToCopy].every((column) => sources.has(column));
-      if (id === 0 || columnsToCopy.length === 0 || !mustCheck || isFullyChecked) continue;
-      const row = await findReferencedRecord(relation, id);
-      const sourceRelation = sources.get(field) ?? relation;
+      const isFullyCompared = [field, ...columnsToCopy].every((column) => sourceByColumn.has(column));
+      if (id === 0 || columnsToCopy.length === 0 || !mustCompare || isFullyCompared) continue;
+      const referencedRecord = await findReferencedRecord(relation, id);
+      const sourceRelation = sourceByColumn.get(field) ?? relation;
       for (const column of columnsToCopy) {
-        sources.set(column, sourceRelation);
-        if (allValues[column] === row[column]) continue;
-        if (allValues[column]) throw createMismatchError(sourceRelation, resourceType, column);
-        filledInColumns[column] = allValues[column] = row[column];
+        sourceByColumn.set(column, sourceRelation);
+        if (mergedColumns[column] === referencedRecord[column]) continue;
+        if (mergedColumns[column]) throw createMismatchError(sourceRelation, resourceType, column);
+        filledInColumns[column] = mergedColumns[column] = referencedRecord[column];
       }
     }
     return { ...inputColumns, ...filledInColumns };
   };
 }
 
-function createMismatchError({ field, to }: Relation, resourceType: ResourceName, column: string): Error {
-  const sharedType = relationsOf(resourceType).find((relation) => relation.field === column)?.to ?? column;
-  return invalidInput([{ field, message: `must be a ${to} of the same ${sharedType}` }]);
+function createMismatchError({ field, referencedType }: Relation, resourceType: ResourceName, column: string): Error {
+  const sharedType =
+    relationsFrom(resourceType).find((relation) => relation.field === column)?.referencedType ?? column;
+  return invalidInput([{ field, message: `must be a ${referencedType} of the same ${sharedType}` }]);
 }
 
 /** Returns the relations whose referring records copy one of the changed columns, and so must change too. */
@@ -93,9 +94,9 @@ const findAffectedRelations = (resourceType: ResourceName, changes: ColumnValues
     columnsToCopy.some((column) => Object.hasOwn(changes, column)),
   );
 
-/** Returns the occurrence kinds that a change of these columns may record for dependent records. */
+/** Returns the event kinds (occurrence kinds) that a change of these columns may record for dependent records. */
 export function getCascadedChangeKinds(resourceType: ResourceName, changes: ColumnValues): readonly OccurrenceKind[] {
-  return findAffectedRelations(resourceType, changes).map(({ from }) => `changed_${from}` as const);
+  return findAffectedRelations(resourceType, changes).map(({ referringType }) => `changed_${referringType}` as const);
 }
 
 /**
@@ -116,28 +117,31 @@ export async function cascadeReferenceChanges(
   const changes = Object.fromEntries(
     Object.entries(newValues).filter(([column, value]) => value !== undefined && value !== oldRecord[column]),
   );
-  for (const { from, field, copiedColumns: columnsToCopy = [] } of findAffectedRelations(resourceType, changes)) {
+  for (const { referringType, field, copiedColumns: columnsToCopy = [] } of findAffectedRelations(
+    resourceType,
+    changes,
+  )) {
     const copiedEntries = columnsToCopy.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
-    const dependentColumns = await resolveReferences(write, from, Object.fromEntries(copiedEntries))();
+    const dependentColumns = await resolveReferences(write, referringType, Object.fromEntries(copiedEntries))();
     const recordId = Number(oldRecord[resourceTypes[resourceType].key]);
-    for await (const ids of loadIdBatches(write, from, field, [recordId])) {
+    for await (const ids of loadIdBatches(write, referringType, field, [recordId])) {
       await write
-        .updateTable(resourceTables[from])
+        .updateTable(resourceTables[referringType])
         .set({ ...dependentColumns, date_modified: write.now } as never)
-        .where(resourceTypes[from].key as never, 'in', ids as never)
+        .where(resourceTypes[referringType].key as never, 'in', ids as never)
         .execute();
-      occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${from}`, recordId: id, userId })));
+      occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${referringType}`, recordId: id, userId })));
     }
   }
   return occurrences;
 }
 
-/** A reference: records of type `from` hold the id of a record of type `to`. */
+/** A reference: records of the referring type hold the id of a record of the referenced type. */
 type Relation = {
-  readonly from: ResourceName;
+  readonly referringType: ResourceName;
   /** Name of the field, and of the column, that holds the id. */
   readonly field: string;
-  readonly to: ResourceName;
+  readonly referencedType: ResourceName;
   /** When the referenced record is deleted, the referring record is deleted too, or its reference is set to 0 (C34). */
   readonly onDelete: 'deleted' | 'cleared';
   /** The referenced record is the parent. Its id is required, and creation takes it from the request path. */
@@ -152,31 +156,49 @@ type Relation = {
  */
 const allRelations: readonly Relation[] = [
   {
-    from: 'comment',
+    referringType: 'comment',
     field: 'parent_id',
-    to: 'comment',
+    referencedType: 'comment',
     onDelete: 'deleted',
     copiedColumns: ['project_id', 'task_id', 'subtask_id'],
   },
-  { from: 'comment', field: 'subtask_id', to: 'subtask', onDelete: 'deleted', copiedColumns: ['task_id'] },
-  { from: 'comment', field: 'task_id', to: 'task', onDelete: 'deleted', copiedColumns: ['project_id'] },
-  { from: 'time_entry', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
-  { from: 'time_entry', field: 'subtask_id', to: 'subtask', onDelete: 'cleared', copiedColumns: ['task_id'] },
-  { from: 'subtask', field: 'task_id', to: 'task', onDelete: 'deleted', isParent: true },
-  { from: 'task', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },
-  { from: 'comment', field: 'project_id', to: 'project', onDelete: 'deleted', isParent: true },
-  { from: 'event', field: 'project_id', to: 'project', onDelete: 'cleared' },
-  { from: 'contact', field: 'client_id', to: 'client', onDelete: 'cleared' },
-  { from: 'project', field: 'client_id', to: 'client', onDelete: 'cleared' },
+  {
+    referringType: 'comment',
+    field: 'subtask_id',
+    referencedType: 'subtask',
+    onDelete: 'deleted',
+    copiedColumns: ['task_id'],
+  },
+  {
+    referringType: 'comment',
+    field: 'task_id',
+    referencedType: 'task',
+    onDelete: 'deleted',
+    copiedColumns: ['project_id'],
+  },
+  { referringType: 'time_entry', field: 'task_id', referencedType: 'task', onDelete: 'deleted', isParent: true },
+  {
+    referringType: 'time_entry',
+    field: 'subtask_id',
+    referencedType: 'subtask',
+    onDelete: 'cleared',
+    copiedColumns: ['task_id'],
+  },
+  { referringType: 'subtask', field: 'task_id', referencedType: 'task', onDelete: 'deleted', isParent: true },
+  { referringType: 'task', field: 'project_id', referencedType: 'project', onDelete: 'deleted', isParent: true },
+  { referringType: 'comment', field: 'project_id', referencedType: 'project', onDelete: 'deleted', isParent: true },
+  { referringType: 'event', field: 'project_id', referencedType: 'project', onDelete: 'cleared' },
+  { referringType: 'contact', field: 'client_id', referencedType: 'client', onDelete: 'cleared' },
+  { referringType: 'project', field: 'client_id', referencedType: 'client', onDelete: 'cleared' },
 ];
 
-const relationsOf = (resourceType: ResourceName): readonly Relation[] =>
-  allRelations.filter(({ from }) => from === resourceType);
+const relationsFrom = (resourceType: ResourceName): readonly Relation[] =>
+  allRelations.filter(({ referringType }) => referringType === resourceType);
 
 export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
-  allRelations.filter(({ to }) => to === resourceType);
+  allRelations.filter(({ referencedType }) => referencedType === resourceType);
 
 /** Returns the type of the parent record; undefined if records of this type have no parent. */
-export function parentOf(resourceType: ResourceName): ResourceName | undefined {
-  return relationsOf(resourceType).find(({ isParent }) => isParent)?.to;
+export function parentTypeOf(resourceType: ResourceName): ResourceName | undefined {
+  return relationsFrom(resourceType).find(({ isParent }) => isParent)?.referencedType;
 }

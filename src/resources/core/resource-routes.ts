@@ -11,7 +11,7 @@ import {
 import type { Permission } from '../../permissions.ts';
 import type { ResourceOperations } from './define-resource.ts';
 import type { Filters } from './filters.ts';
-import { parentOf } from './references.ts';
+import { parentTypeOf } from './references.ts';
 import type { RequestedOrders } from './sorting.ts';
 
 /** Descriptions of the routes of a resource. Without `change`, there is no route to change a record. */
@@ -33,9 +33,9 @@ export function createResourceRoutes<
 >(operations: ResourceOperations<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
   const { resourceType, fields, changeFields, parameters, kinds } = operations;
   const { collection, key, permission } = resourceTypes[resourceType];
-  const parent = parentOf(resourceType);
-  const parentKey = parent && resourceTypes[parent].key;
-  const readId = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
+  const parentType = parentTypeOf(resourceType);
+  const parentKey = parentType && resourceTypes[parentType].key;
+  const readPathId = (ids: unknown, name: string) => (ids as Readonly<Record<string, number>>)[name] ?? 0;
   const pathAndDescription = (path: string, description: string) => ({ path, description });
   const readOptions = { permission, fields };
   const writeOptions = { permission: permission.replace(':read', ':write') as Permission, fields };
@@ -52,14 +52,14 @@ export function createResourceRoutes<
       ...pathAndDescription(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
       ...writeOptions,
       recordedKinds: [`new_${resourceType}`],
-      at: { collection, key },
+      location: { collectionPath: collection, idField: key },
       call: (write, caller, input, ids) =>
-        operations.create(write, caller, input, parentKey === undefined ? undefined : readId(ids, parentKey)),
+        operations.create(write, caller, input, parentKey === undefined ? undefined : readPathId(ids, parentKey)),
     }),
     defineGetRoute({
       ...pathAndDescription(recordPath, descriptions.get),
       ...readOptions,
-      call: (view, _caller, ids) => operations.get(view, readId(ids, key)),
+      call: (view, _caller, ids) => operations.get(view, readPathId(ids, key)),
     }),
     ...(descriptions.change === undefined
       ? []
@@ -69,14 +69,14 @@ export function createResourceRoutes<
             ...writeOptions,
             inputFields: changeFields,
             recordedKinds: kinds.change,
-            call: (write, caller, input, ids) => operations.change(write, caller, readId(ids, key), input),
+            call: (write, caller, input, ids) => operations.change(write, caller, readPathId(ids, key), input),
           }),
         ]),
     defineDeleteRoute({
       ...pathAndDescription(recordPath, descriptions.remove),
       permission: writeOptions.permission,
       recordedKinds: kinds.remove,
-      call: (write, caller, ids) => operations.remove(write, caller, readId(ids, key)),
+      call: (write, caller, ids) => operations.remove(write, caller, readPathId(ids, key)),
     }),
   ];
 }

@@ -50,12 +50,14 @@ export async function* loadIdBatches(
   batchSize = DEFAULT_BATCH_SIZE,
 ): AsyncGenerator<number[], void> {
   const [table, idColumn] = [resourceTables[resourceType], idColumnOf(resourceType)];
-  const matchingRows = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
-  const orderedIds = matchingRows.select(`${idColumn} as id` as never).orderBy('id' as never) as unknown as IdQuery;
+  const matchingRowsQuery = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
+  const orderedIdQuery = matchingRowsQuery
+    .select(`${idColumn} as id` as never)
+    .orderBy('id' as never) as unknown as IdQuery;
   let rows: readonly { id: number }[];
   let lastId = 0;
   do {
-    rows = await orderedIds
+    rows = await orderedIdQuery
       .where(idColumn as never, '>', lastId as never)
       .limit(batchSize)
       .execute();

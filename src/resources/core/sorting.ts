@@ -3,7 +3,7 @@ import { isStorable } from '../../control-characters.ts';
 import { invalidInput } from '../../problems.ts';
 
 /** A column or SQL expression to sort by, and the type of its values. The values are never null. */
-type SortExpression = { readonly by: string; readonly valueType: 'number' | 'string' };
+type SortExpression = { readonly expressionSql: string; readonly valueType: 'number' | 'string' };
 
 /** A total order of a list (C7). Rows are compared by each key in turn, all in the same direction. */
 export type ListOrder = {
@@ -14,8 +14,8 @@ export type ListOrder = {
   readonly isIndexed: boolean;
 };
 
-export const numberKey = (by: string): SortExpression => ({ by, valueType: 'number' });
-export const textKey = (by: string): SortExpression => ({ by, valueType: 'string' });
+export const numberKey = (by: string): SortExpression => ({ expressionSql: by, valueType: 'number' });
+export const textKey = (by: string): SortExpression => ({ expressionSql: by, valueType: 'string' });
 
 export const ascendingOrder = (name: string, ...keys: readonly SortExpression[]): ListOrder => ({
   name,
@@ -31,10 +31,10 @@ export const descendingOrder = (name: string, ...keys: readonly SortExpression[]
 });
 
 /** A sort order that a request can name. */
-type RequestedOrder = { readonly direction: ListOrder['direction']; readonly by: SortExpression };
+type RequestedOrder = { readonly direction: ListOrder['direction']; readonly expression: SortExpression };
 
-export const asc = (by: SortExpression): RequestedOrder => ({ direction: 'asc', by });
-export const desc = (by: SortExpression): RequestedOrder => ({ direction: 'desc', by });
+export const asc = (by: SortExpression): RequestedOrder => ({ direction: 'asc', expression: by });
+export const desc = (by: SortExpression): RequestedOrder => ({ direction: 'desc', expression: by });
 
 /** The sort orders of a list that a request can name, by their names. */
 export type RequestedOrders = Readonly<Record<string, RequestedOrder>>;
@@ -42,9 +42,9 @@ export type RequestedOrders = Readonly<Record<string, RequestedOrder>>;
 /** Makes each order total by adding the id as the last key (C7). */
 export function toTotalOrders(orders: RequestedOrders, id: SortExpression): ReadonlyMap<string, ListOrder> {
   return new Map(
-    Object.entries(orders).map(([name, { direction, by }]) => [
+    Object.entries(orders).map(([name, { direction, expression }]) => [
       name,
-      { name, direction, keys: [by, id], isIndexed: false },
+      { name, direction, keys: [expression, id], isIndexed: false },
     ]),
   );
 }
@@ -57,13 +57,18 @@ export const reverseOrder = (order: ListOrder): ListOrder => ({
 /** The values of one record for the keys of an order. */
 export type SortKeyValues = readonly unknown[];
 
-/** Adds an order to a query, and selects the computed keys that `sortKeyOf` needs. */
-export function applyOrder<DB, T extends keyof DB, Row>(
+/** Adds ORDER BY to a query, and selects the computed keys that `sortKeyOf` needs. */
+export function addOrderBy<DB, T extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, T, Row>,
   { keys, direction }: ListOrder,
 ): SelectQueryBuilder<DB, T, Row> {
-  const orderedQuery = keys.reduce((sortedQuery, { by }) => sortedQuery.orderBy(sql.raw(by), direction), query);
-  const computedKeys = keys.flatMap(({ by }, index) => (columnNameOf(by) === undefined ? [{ by, index }] : []));
+  const orderedQuery = keys.reduce(
+    (sortedQuery, { expressionSql }) => sortedQuery.orderBy(sql.raw(expressionSql), direction),
+    query,
+  );
+  const computedKeys = keys.flatMap(({ expressionSql }, index) =>
+    columnNameOf(expressionSql) === undefined ? [{ by: expressionSql, index }] : [],
+  );
   if (computedKeys.length === 0) return orderedQuery;
   return orderedQuery.select(
     computedKeys.map(({ by, index }) => sql.raw(by).as(sortKeyAlias(index))),
@@ -80,27 +85,34 @@ export function selectSortKeys<DB, T extends keyof DB>(
   query: SelectQueryBuilder<DB, T, object>,
   order: ListOrder,
 ): SelectQueryBuilder<DB, T, object> {
-  const columns = order.keys.map(({ by }) => columnNameOf(by)).filter((column) => column !== undefined);
-  return applyOrder(query.select(columns.map((column) => sql.ref(column).as(column))), order);
+  const columns = order.keys
+    .map(({ expressionSql }) => columnNameOf(expressionSql))
+    .filter((column) => column !== undefined);
+  return addOrderBy(query.select(columns.map((column) => sql.ref(column).as(column))), order);
 }
 
 /** Builds the condition for the records after a sort key (keyset pagination). */
 export function buildKeysetCondition({ keys, direction }: ListOrder, sortKey: SortKeyValues): Expression<SqlBool> {
-  const [keyExpressions, keyValues] = [sql.join(keys.map(({ by }) => sql.raw(by))), sql.join(sortKey)];
+  const [keyExpressions, keyValues] = [
+    sql.join(keys.map(({ expressionSql }) => sql.raw(expressionSql))),
+    sql.join(sortKey),
+  ];
   return direction === 'asc' ? sql`(${keyExpressions}) > (${keyValues})` : sql`(${keyExpressions}) < (${keyValues})`;
 }
 
 /**
- * Encodes the cursor of a row as base64url; `decodeCursor` decodes it. The row must be from a query ordered by
- * `applyOrder`.
+ * Encodes the cursor of a row as base64url; `decodePageCursor` decodes it. The row must be from a query built with
+ * `addOrderBy` or `selectSortKeys`.
  */
-export function encodeCursor(order: ListOrder, row: object): string {
+export function encodePageCursor(order: ListOrder, row: object): string {
   return Buffer.from(JSON.stringify([order.name, ...sortKeyOf(order, row)])).toString('base64url');
 }
 
-/** Returns the sort key of a row. The row must be from a query built with `applyOrder` or `selectSortKeys`. */
+/** Returns the sort key of a row. The row must be from a query built with `addOrderBy` or `selectSortKeys`. */
 export function sortKeyOf({ keys }: ListOrder, row: object): SortKeyValues {
-  return keys.map(({ by }, index) => (row as Record<string, unknown>)[columnNameOf(by) ?? sortKeyAlias(index)]);
+  return keys.map(
+    ({ expressionSql }, index) => (row as Record<string, unknown>)[columnNameOf(expressionSql) ?? sortKeyAlias(index)],
+  );
 }
 
 /** Decodes the sort key in a cursor. Throws 400 if the cursor is malformed or belongs to another order. */

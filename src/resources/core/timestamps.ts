@@ -18,17 +18,22 @@ type DateFields<K extends string> = { readonly [key in K]?: string | null | unde
  * @param isEndBeforeBegin whether `end` is before `begin`; the default compares calendar times as text
  */
 export function createDateOrderCheck<B extends string, E extends string>(
-  begin: B,
-  end: E,
+  beginField: B,
+  endField: E,
   isEndBeforeBegin: (begin: string, end: string) => boolean = (beginDate, endDate) => endDate < beginDate,
 ) {
   return (input: DateFields<B | E>, oldRecord: DateFields<B | E> = {}): void => {
     const mergedDates: DateFields<B | E> = { ...oldRecord, ...input };
-    if (!mergedDates[begin] || !mergedDates[end] || !isEndBeforeBegin(mergedDates[begin], mergedDates[end])) return;
+    if (
+      !mergedDates[beginField] ||
+      !mergedDates[endField] ||
+      !isEndBeforeBegin(mergedDates[beginField], mergedDates[endField])
+    )
+      return;
     throw invalidInput([
-      input[end] === undefined
-        ? { field: begin, message: `must not be after ${end}` }
-        : { field: end, message: `must not be before ${begin}` },
+      input[endField] === undefined
+        ? { field: beginField, message: `must not be after ${endField}` }
+        : { field: endField, message: `must not be before ${beginField}` },
     ]);
   };
 }

@@ -21,12 +21,12 @@ import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
-import { applyOrder, ascendingOrder, buildKeysetCondition, numberKey } from '../core/sorting.ts';
-import { resolveListedUser } from '../users/lookup.ts';
+import { addOrderBy, ascendingOrder, buildKeysetCondition, numberKey } from '../core/sorting.ts';
+import { resolveListedUserId } from '../users/lookup.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
-/** Fields of a delivery: one occurrence for one hook (X3). */
+/** Fields of a delivery: one occurrence (domain event) that is sent to one hook (X3). */
 export const deliveryFields = {
   id: ownRecordId('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: readOnlyId('The hook.'),
@@ -138,7 +138,7 @@ export async function listDeliveries(
   paging: PageRequest,
   baseUrl: string,
 ): Promise<Page<DeliveryRow>> {
-  const userId = resolveListedUser(caller, parameterValues.user_id);
+  const userId = resolveListedUserId(caller, parameterValues.user_id);
   let pendingQuery = selectPendingDeliveries(view).where('pending_deliveries.user_id', '=', userId);
   let finalizedQuery = selectFinalizedDeliveries(view);
   if (parameterValues.hook_id === undefined)
@@ -148,8 +148,8 @@ export async function listDeliveries(
     finalizedQuery = finalizedQuery.where(buildFinalizedCondition(view, userId, parameterValues.hook_id));
   }
   if (parameterValues.state !== undefined) {
-    const operator = parameterValues.state === 'undelivered' ? 'is not' : 'is';
-    pendingQuery = pendingQuery.where('hooks.date_ended', operator, null);
+    const dateEndedOperator = parameterValues.state === 'undelivered' ? 'is not' : 'is';
+    pendingQuery = pendingQuery.where('hooks.date_ended', dateEndedOperator, null);
     finalizedQuery = finalizedQuery.where('finalized_deliveries.state', '=', parameterValues.state);
     if (parameterValues.state !== 'pending' && parameterValues.state !== 'undelivered')
       pendingQuery = pendingQuery.where(sql<boolean>`1 = 0`);
@@ -164,7 +164,7 @@ export async function listDeliveries(
     pendingQuery = pendingQuery.where(buildKeysetCondition(pendingOrderById, sortKey));
     finalizedQuery = finalizedQuery.where(buildKeysetCondition(finalizedOrderById, sortKey));
   }
-  const rows: StoredDelivery[] = await applyOrder(pendingQuery.unionAll(finalizedQuery), orderById)
+  const rows: StoredDelivery[] = await addOrderBy(pendingQuery.unionAll(finalizedQuery), orderById)
     .limit(paging.limit + 1)
     .offset(offset)
     .execute();
@@ -203,7 +203,7 @@ export async function findLastAttempts(
   return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
-async function findVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<StoredDelivery> {
+async function requireVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<StoredDelivery> {
   const row =
     (await selectPendingDeliveries(view).where('pending_deliveries.delivery_id', '=', deliveryId).executeTakeFirst()) ??
     (await selectFinalizedDeliveries(view)
@@ -223,7 +223,7 @@ export async function getDelivery(
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryDetailRow> {
-  const row = await findVisibleDelivery(view, caller, deliveryId);
+  const row = await requireVisibleDelivery(view, caller, deliveryId);
   const attempts = await view
     .selectFrom('attempts')
     .select([
@@ -250,7 +250,7 @@ export async function redeliver(
   deliveryId: number,
   baseUrl: string,
 ): Promise<DeliveryRow> {
-  const row = await findVisibleDelivery(write, caller, deliveryId);
+  const row = await requireVisibleDelivery(write, caller, deliveryId);
   const liveHook = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
@@ -318,9 +318,9 @@ export function selectAttempts(view: AccountView, { from, until }: TimeBucket, h
  * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
  */
 export function getLatestBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
-  const newestStart = Math.floor(now / lengthMs) * lengthMs;
+  const newestBucketStart = Math.floor(now / lengthMs) * lengthMs;
   return Array.from({ length: bucketCount }, (_, bucketsBack) => {
-    const from = newestStart - bucketsBack * lengthMs;
+    const from = newestBucketStart - bucketsBack * lengthMs;
     return { from, until: from + lengthMs };
   });
 }
@@ -336,7 +336,7 @@ export const DELIVERY_ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
  * order (see migration 0010), so the query visits each bucket between the first and the last delivery of the user.
  */
 export function buildFinalizedCondition(view: AccountView, userId: number, hookId: number) {
-  const boundaryBucket = (aggregate: 'min' | 'max') =>
+  const selectBoundaryBucket = (aggregate: 'min' | 'max') =>
     view
       .selectFrom('finalized_deliveries')
       .where('finalized_deliveries.user_id', '=', userId)
@@ -345,8 +345,8 @@ export function buildFinalizedCondition(view: AccountView, userId: number, hookI
   // scan all rows of the user.
   return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(DELIVERY_ID_BUCKET_SQL)} in (
     with recursive buckets (bucket) as (
-      select (${boundaryBucket('min')})
+      select (${selectBoundaryBucket('min')})
       union all
-      select bucket + 1 from buckets where bucket < (${boundaryBucket('max')})
+      select bucket + 1 from buckets where bucket < (${selectBoundaryBucket('max')})
     ) select bucket from buckets)`;
 }

@@ -16,7 +16,7 @@ import { createListFunction, loadPage } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
-import { selectOverlapping } from './overlapping.ts';
+import { selectOverlappingIds } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */
 export const eventFields = {
@@ -46,7 +46,7 @@ export const eventFilters = {
 type EventRow = OutputOf<typeof eventFields>;
 
 export const events = {
-  ...defineResource('event', { fields: eventFields, filters: eventFilters, check: requireDateOrder }),
+  ...defineResource('event', { fields: eventFields, filters: eventFilters, requireConsistency: requireDateOrder }),
   list: listEvents,
 };
 
@@ -65,13 +65,13 @@ async function listEvents(
     ...others
   } = parameterValues;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
-    const overlappingIds = selectOverlapping(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
-    const overlappingEvents = view
+    const overlappingIdsQuery = selectOverlappingIds(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const overlappingEventsQuery = view
       .selectFrom('events')
-      .innerJoin(overlappingIds, 'under_way.event_id', 'events.event_id');
+      .innerJoin(overlappingIdsQuery, 'under_way.event_id', 'events.event_id');
     return loadPage(
-      overlappingEvents,
-      overlappingEvents.selectAll('events'),
+      overlappingEventsQuery,
+      overlappingEventsQuery.selectAll('events'),
       orderByStart,
       buildFilterConditions(eventFilters, others),
       paging,
@@ -79,7 +79,7 @@ async function listEvents(
   }
   const firstDay = parameterValues.from ?? parameterValues.start_from ?? parameterValues.start_date_from;
   const lastDay = parameterValues.to ?? parameterValues.due_to ?? parameterValues.due_date_to;
-  return listByStart(
+  return listEventsByStart(
     view,
     firstDay === undefined || lastDay === undefined ? parameterValues : { ...parameterValues, begun_by: lastDay },
     paging,
@@ -90,10 +90,10 @@ async function listEvents(
 /** Sorts by start date, and then by id to make the order total (C7). */
 const orderByStart = ascendingOrder('start', textKey('events.start_date'), numberKey('events.event_id'));
 
-const listByStart = createListFunction(
+const listEventsByStart = createListFunction(
   'event',
-  // `begun_by` is set together with a first day. An event that is due by a day has also begun by that day, so the scan
-  // of the index on start_date is limited at both ends.
+  // `begun_by` is set if the request has both a first and a last day. An event due by the last day has also begun by
+  // that day, so the condition limits the scan of the index on start_date at both ends and changes no result.
   { ...eventFilters, begun_by: eventFilters.start_to },
   (view) => view.selectFrom('events').selectAll('events'),
   [],

@@ -12,10 +12,10 @@ export const SMALLEST_UNIT_SQL = `case when substr(due_date, 1, 10) <= substr(st
     else 4 end`;
 
 /**
- * For the units 1 to 4 of SMALLEST_UNIT_SQL: the earliest possible start of an event that is in progress on a day. It
- * is the first day of the month, year or decade.
+ * One function for each of the units 1 to 4 of SMALLEST_UNIT_SQL. It returns the earliest possible start of an event
+ * that is in progress on a day: the first day of the month, year or decade, or year 1 for unit 4.
  */
-const earliestStarts: readonly ((day: string) => string)[] = [
+const earliestStartGetters: readonly ((day: string) => string)[] = [
   (day) => `${day.slice(0, 7)}-01`,
   (day) => `${day.slice(0, 4)}-01-01`,
   (day) => (day < '0010' ? '0001-01-01' : `${day.slice(0, 3)}0-01-01`),
@@ -27,8 +27,8 @@ const earliestStarts: readonly ((day: string) => string)[] = [
  * after. For each unit, one index scan covers only the possible starts, instead of all earlier starts or all later due
  * dates.
  */
-export function selectOverlapping(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
-  const [firstScan, ...otherScans] = earliestStarts.map((startFrom, index) =>
+export function selectOverlappingIds(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
+  const [firstScan, ...otherScans] = earliestStartGetters.map((startFrom, index) =>
     view
       .selectFrom('events')
       .select('events.event_id')

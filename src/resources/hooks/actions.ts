@@ -18,7 +18,7 @@ import { buildFilterConditions } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
-import { resolveListedUser } from '../users/lookup.ts';
+import { resolveListedUserId } from '../users/lookup.ts';
 import { type hookFields, hookFilters, type hookInputFields, type ownerParameter } from './schema.ts';
 
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
@@ -69,7 +69,7 @@ export async function listHooks(
   paging: PageRequest,
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = parameterValues;
-  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, user_id));
+  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUserId(caller, user_id));
   const page = await loadPage(
     hooksOfOwner,
     hooksOfOwner.selectAll('hooks'),
@@ -112,10 +112,10 @@ export async function requireAllowedTarget(
   onForbidden: (explanation: string) => void,
 ): Promise<void> {
   requirePermission(caller, permissionFor(input.event));
-  const targetCheck = await guard.check(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
-  if (!('allowed' in targetCheck) || targetCheck.allowed) return;
-  onForbidden(explainForbiddenTarget(targetCheck));
-  throw invalidInput([{ field: 'target_url', message: targetCheck.word }]);
+  const guardResult = await guard.checkTarget(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
+  if (!('allowed' in guardResult) || guardResult.allowed) return;
+  onForbidden(explainForbiddenTarget(guardResult));
+  throw invalidInput([{ field: 'target_url', message: guardResult.word }]);
 }
 
 /**
@@ -126,7 +126,7 @@ export async function subscribe(
   write: AccountWrite,
   caller: Caller,
   input: CreationInput<typeof hookInputFields>,
-  maxHooks?: number,
+  maxLiveHooks?: number,
 ): Promise<number> {
   const { hook_id } = await write.insertRow('hooks', {
     user_id: caller.userId,
@@ -139,21 +139,21 @@ export async function subscribe(
     ended_position: null,
   });
   await claimTarget(write, input.target_url, hook_id);
-  await requireHookQuota(write, maxHooks);
+  await requireWithinHookQuota(write, maxLiveHooks);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
   writeAuditEntries(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 
 /** Throws `too_many_hooks` if the account, including the hook just inserted, has more live hooks than its quota. */
-async function requireHookQuota(write: AccountWrite, maxHooks: number | undefined): Promise<void> {
-  if (maxHooks === undefined) return;
+async function requireWithinHookQuota(write: AccountWrite, maxLiveHooks: number | undefined): Promise<void> {
+  if (maxLiveHooks === undefined) return;
   const { live } = await write
     .selectFrom('hooks')
     .where('hooks.date_ended', 'is', null)
     .select(({ fn }) => fn.countAll<number>().as('live'))
     .executeTakeFirstOrThrow();
-  if (live > maxHooks) throw new Problem('too_many_hooks');
+  if (live > maxLiveHooks) throw new Problem('too_many_hooks');
 }
 
 async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
@@ -183,14 +183,14 @@ export async function restoreEndedHook(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
-  maxHooks?: number,
+  maxLiveHooks?: number,
 ): Promise<HookRow> {
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   requirePermission(caller, permissionFor(row.kind as OccurrenceKind));
   await claimTarget(write, row.target, hookId);
   await restoreHook(write, hookId, row.ended_position ?? 0);
-  await requireHookQuota(write, maxHooks);
+  await requireWithinHookQuota(write, maxLiveHooks);
   writeAuditEntries(write, { action: 'hook.restored', subject: `hook ${hookId}` });
   return getHook(write, caller, hookId);
 }

@@ -65,11 +65,11 @@ export function createHookRoutes(ports: HookPorts): readonly Route[] {
       // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
       lockMode: quotas.hooks === undefined ? 'shared' : 'exclusive',
       prepare: (caller, { body }) =>
-        requireAllowedTarget(guard, caller, bodySpec.read(body), (explanation) =>
+        requireAllowedTarget(guard, caller, bodySpec.parse(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, bodySpec.read(body), quotas.hooks);
+        const id = await subscribe(write, caller, bodySpec.parse(body), quotas.hooks);
         return { body: { id: String(id) }, created: `/hooks/${id}` };
       },
     },

@@ -41,13 +41,13 @@ const targetUrlField: Field<string, 'writable'> = {
     'x-must': 'must be an absolute http or https address of at most 2,048 characters',
   },
   validate(value) {
-    const parsed = parseTarget(value);
-    return 'fault' in parsed ? parsed.fault : undefined;
+    const parsedTarget = parseTarget(value);
+    return 'fault' in parsedTarget ? parsedTarget.fault : undefined;
   },
   parse: String,
   default: undefined,
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 const eventField: Field<OccurrenceKind, 'writable'> = {
@@ -60,7 +60,7 @@ const eventField: Field<OccurrenceKind, 'writable'> = {
   },
   default: undefined,
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 /** Input fields of a subscription (the specification, section 4). */

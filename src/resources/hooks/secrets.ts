@@ -1,5 +1,5 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { setSecrets } from '../../delivery/outbox/rotate-secrets.ts';
+import { setSigningSecrets } from '../../delivery/outbox/rotate-secrets.ts';
 import { addSecret, findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
@@ -44,7 +44,7 @@ export async function createSecret(
   const { now } = write;
   const secret = newSigningSecret(random);
   const secrets = addSecret(parseSecrets(hook.secrets), { secret, now, overlapMs: overlap * 1_000 });
-  await setSecrets(write, hookId, secrets);
+  await setSigningSecrets(write, hookId, secrets);
   const previous_until = findOverlapEnd(secrets, now);
   const detail = { user_id: String(hook.user_id), previous_until: formatTimestamp(previous_until) };
   writeAuditEntries(write, { action: 'hook.signed', subject: `hook ${hookId}`, detail });
@@ -55,7 +55,7 @@ export async function createSecret(
 export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLiveHook(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
-  await setSecrets(write, hookId, undefined);
+  await setSigningSecrets(write, hookId, undefined);
   writeAuditEntries(write, {
     action: 'hook.unsigned',
     subject: `hook ${hookId}`,
@@ -85,7 +85,7 @@ export function createSecretRoutes({ random }: { random: Random }): readonly Rou
       recordedKinds: [],
       lockMode: 'exclusive',
       problems: ['hook_ended'],
-      at: { collection: '/hooks', key: 'hook_id' },
+      location: { collectionPath: '/hooks', idField: 'hook_id' },
       call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),
     }),
     defineDeleteRoute({

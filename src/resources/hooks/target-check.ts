@@ -26,7 +26,7 @@ export const targetCheckParameters = {
     description: 'The address, possibly incomplete.',
     schema: { type: 'string' },
     errorMessage: 'must be given once',
-    read: (text) => text,
+    parse: (text) => text,
   } as QueryParameter<string>,
 };
 
@@ -40,13 +40,13 @@ export type TargetCheckRow = {
 
 /** Checks a target as a subscription does, with the same guard, but stores nothing (C11, C12). */
 export async function checkTarget(guard: SsrfGuard, isTaken: IsTargetTaken, text: string): Promise<TargetCheckRow> {
-  const parsed = parseTarget(text);
-  if ('fault' in parsed) return { verdict: 'malformed', message: parsed.fault };
-  const guardResult = await guard.check(parsed.url, TARGET_CHECK_TIMEOUT_MS);
+  const parsedTarget = parseTarget(text);
+  if ('fault' in parsedTarget) return { verdict: 'malformed', message: parsedTarget.fault };
+  const guardResult = await guard.checkTarget(parsedTarget.url, TARGET_CHECK_TIMEOUT_MS);
   if ('allowed' in guardResult && !guardResult.allowed) {
     return { verdict: guardResult.word, message: 'leads to a forbidden address' };
   }
-  if (await isTaken(hashTarget(normalizeTarget(parsed.url)))) {
+  if (await isTaken(hashTarget(normalizeTarget(parsedTarget.url)))) {
     return { verdict: 'taken', message: 'is the target of another live hook' };
   }
   if ('failure' in guardResult) return { verdict: 'unresolved', message: unresolvedMessages[guardResult.failure] };

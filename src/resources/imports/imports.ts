@@ -26,11 +26,11 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { timeZoneField } from '../calendars/calendars.ts';
 import { requireRecord } from '../core/references.ts';
 
-/** Maximum length of a file in UTF-16 code units. MAX_BODY_BYTES also limits the JSON body that contains the file. */
+/** Maximum length of a file in UTF-16 code units. MAX_IMPORT_BODY_BYTES also limits the JSON body with the file. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
 
 /** Matches the start of every calendar file. A file with another start is rejected before parsing. */
-const CALENDAR_START = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
+const CALENDAR_START_PATTERN = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
@@ -39,11 +39,11 @@ const icsField: Field<string, 'writable'> = {
   description: 'The file: iCalendar (RFC 5545), as text.',
   inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_REQUIREMENT },
   validate: (value) =>
-    CALENDAR_START.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT,
+    CALENDAR_START_PATTERN.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT,
   parse: String,
   default: undefined,
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 /** Input fields of an import. */
@@ -91,9 +91,9 @@ export const importFields = {
 };
 
 /** Recurring events are imported from this number of days ago: one year. */
-const PAST_DAYS = 366;
+const IMPORT_PAST_DAYS = 366;
 /** Recurring events are imported up to this number of days ahead: two years. */
-const FUTURE_DAYS = 2 * 366;
+const IMPORT_FUTURE_DAYS = 2 * 366;
 
 /** Number of events per transaction. It bounds how long other writes of the account wait. */
 const EVENTS_PER_TRANSACTION = 200;
@@ -111,15 +111,21 @@ export async function importCalendar(
   file: TemporaryTextFile | undefined,
 ): Promise<OutputOf<typeof importFields>> {
   if (input.project_id !== 0) await requireRecord(view, 'project', input.project_id);
-  const options = await buildParseOptions(view, input);
-  const { events, dropped, zone } = await parseFile(caller.accountId, file, options);
+  const parseOptions = await buildParseOptions(view, input);
+  const { events, skippedItems, zone } = await parseIcsFile(caller.accountId, file, parseOptions);
   const totalCounts: ImportCounts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
   for (let start = 0; start < events.length; start += EVENTS_PER_TRANSACTION) {
-    const batch = events.slice(start, start + EVENTS_PER_TRANSACTION);
-    const counts = await write((batchWrite) => importBatch(batchWrite, caller, batch, input));
+    const eventBatch = events.slice(start, start + EVENTS_PER_TRANSACTION);
+    const counts = await write((batchWrite) => importBatch(batchWrite, caller, eventBatch, input));
     for (const name of Object.keys(totalCounts) as (keyof ImportCounts)[]) totalCounts[name] += counts[name];
   }
-  return { ...totalCounts, time_zone: zone, repeated_from: options.from, repeated_to: options.to, dropped };
+  return {
+    ...totalCounts,
+    time_zone: zone,
+    repeated_from: parseOptions.from,
+    repeated_to: parseOptions.to,
+    dropped: skippedItems,
+  };
 }
 
 async function buildParseOptions(
@@ -131,23 +137,23 @@ async function buildParseOptions(
     .select(['accounts.domain', 'accounts.time_zone'])
     .executeTakeFirstOrThrow();
   const today = formatTimestamp(view.now).slice(0, 10);
-  // UTC is the default zone of an account, so it means that no zone was set.
+  // UTC is the default zone of an account, so UTC means that no zone was set.
   const accountZone = time_zone === 'UTC' ? '' : time_zone;
   const zone = [input.time_zone, accountZone, input.default_time_zone].find((zoneName) => zoneName !== '');
-  return { zone, domain, from: addDays(today, -PAST_DAYS), to: addDays(today, FUTURE_DAYS) };
+  return { zone, domain, from: addDays(today, -IMPORT_PAST_DAYS), to: addDays(today, IMPORT_FUTURE_DAYS) };
 }
 
-async function parseFile(
+async function parseIcsFile(
   accountId: number,
   file: TemporaryTextFile | undefined,
-  options: ParseOptions,
+  parseOptions: ParseOptions,
 ): Promise<ParsedCalendar> {
   if (file === undefined) throw new Error('a body with a calendar has its text in a file');
   try {
-    return await parseInChildProcess(accountId, file.fd, options);
+    return await parseInChildProcess(accountId, file.fd, parseOptions);
   } catch (error) {
     if (!(error instanceof CalendarError)) throw error;
-    throw invalidInput([{ field: 'ics', message: `is not a calendar: line ${error.line} ${error.message}` }]);
+    throw invalidInput([{ field: 'ics', message: `is not a calendar: line ${error.lineNumber} ${error.message}` }]);
   }
 }
 
@@ -173,9 +179,9 @@ async function importBatch(
   const userId = caller.userId;
   // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
   // even a hook that is restored later.
-  const kind = silent === 1 ? 'changed_event' : 'new_event';
+  const creationKind = silent === 1 ? 'changed_event' : 'new_event';
   recordOccurrences(write, [
-    ...createdIds.map((recordId): NewOccurrence => ({ kind, recordId, userId })),
+    ...createdIds.map((recordId): NewOccurrence => ({ kind: creationKind, recordId, userId })),
     ...changedIds.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
   ]);
   return {
@@ -285,7 +291,7 @@ async function storeImportedEntries(
 }
 
 /** Maximum size of the request body in bytes: the file, escaped as JSON, and the other fields. */
-const MAX_BODY_BYTES = 8 * 1_024 * 1_024;
+const MAX_IMPORT_BODY_BYTES = 8 * 1_024 * 1_024;
 
 export function createImportRoutes(): readonly Route[] {
   const bodySpec = createCreationBodySpec(importInputFields);
@@ -297,7 +303,7 @@ export function createImportRoutes(): readonly Route[] {
       permission: 'events:write',
       parameters: {},
       body: bodySpec.schema,
-      streamedField: { name: 'ics', maxBytes: MAX_BODY_BYTES },
+      streamedField: { name: 'ics', maxBytes: MAX_IMPORT_BODY_BYTES },
       status: 200,
       responseSchema: createRecordResponseSchema(createRecordSchema(importFields)),
       recordedKinds: ['new_event', 'changed_event'],
@@ -305,7 +311,7 @@ export function createImportRoutes(): readonly Route[] {
       problems: [],
       mode: 'steps',
       async run(steps, caller, { body, text }) {
-        const importResult = await importCalendar(steps, caller, bodySpec.read(body), text);
+        const importResult = await importCalendar(steps, caller, bodySpec.parse(body), text);
         return { body: { data: serializeRecord(importFields, importResult) } };
       },
     },

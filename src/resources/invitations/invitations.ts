@@ -96,10 +96,10 @@ export async function listInvitations(
   parameterValues: ParsedParameters<typeof invitationFilters>,
   paging: PageRequest,
 ): Promise<Page<OutputOf<typeof invitationFields>>> {
-  const invitationRows = selectOpenInvitations(view).selectAll('invitations');
+  const invitationsQuery = selectOpenInvitations(view).selectAll('invitations');
   const page = await loadPage(
     selectOpenInvitations(view),
-    invitationRows,
+    invitationsQuery,
     orderById,
     buildFilterConditions(invitationFilters, parameterValues),
     paging,
@@ -218,7 +218,7 @@ export function createInvitationRoutes(ports: InvitationPorts): readonly Route[]
       inputFields: invitationInputFields,
       recordedKinds: [],
       lockMode: 'exclusive',
-      at: { collection: '/invitations', key: 'id' },
+      location: { collectionPath: '/invitations', idField: 'id' },
       call: (write, caller, input) => createInvitation(write, caller, input, ports),
     }),
     defineDeleteRoute({

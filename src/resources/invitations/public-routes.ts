@@ -29,8 +29,8 @@ export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): read
       path: '/invitation',
       description: 'Returns the user of a link, without using the link up.',
       body: tokenBodySpec.schema,
-      async run({ read, now, body }) {
-        const openInvitation = await findOpenInvitation(read, tokenBodySpec.read(body).token, now);
+      async run({ queries, now, body }) {
+        const openInvitation = await findOpenInvitation(queries, tokenBodySpec.parse(body).token, now);
         const invitation = {
           ...openInvitation,
           user_name: fullNameOf(openInvitation),
@@ -45,7 +45,7 @@ export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): read
       path: '/welcome',
       description: 'Sets the passphrase of the user of a link, once, and signs them in.',
       body: acceptBodySpec.schema,
-      run: (request) => acceptInvitation(request, acceptBodySpec.read(request.body), ports),
+      run: (request) => acceptInvitation(request, acceptBodySpec.parse(request.body), ports),
     },
   ];
 }
@@ -56,9 +56,9 @@ async function acceptInvitation(
   { token, passphrase }: CreationInput<typeof acceptInvitationFields>,
   { random, passphrases }: AcceptInvitationPorts,
 ): Promise<PublicResult> {
-  const invitation = await findOpenInvitation(request.read, token, request.now);
+  const invitation = await findOpenInvitation(request.queries, token, request.now);
   requireNotEmailOrDomain(passphrase, invitation);
-  const passphraseHash = await passphrases.hash(passphrase, clientNetworkOf(request.source));
+  const passphraseHash = await passphrases.hash(passphrase, clientNetworkOf(request.clientIp));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
   const newSession = await request.runInAccount({ accountId, userId, lockMode: 'exclusive' }, async (write) => {
     // Only one of two concurrent requests with the same link succeeds.

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { AuthenticateKey, CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
+import type { AuthenticateKey, CallerLookupResult, Reauthorize } from '../../http/auth/authenticate.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';
@@ -9,7 +9,7 @@ import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
 
 /** Authenticates callers by key and domain, and tracks the last use of each key in batches. */
-export type Authenticator = {
+export type KeyAuthenticator = {
   readonly authenticate: AuthenticateKey;
   readonly confirm: Reauthorize;
   flush(): Promise<void>;
@@ -47,7 +47,7 @@ const findLiveKeyById = prepareQuery(
   'batched',
 );
 
-const permissionSets = new Map<string, ReadonlySet<Permission>>();
+const memoizedPermissionSets = new Map<string, ReadonlySet<Permission>>();
 
 /**
  * Returns the permissions of a key: those stored with the key that the role of its user still has. Sets are memoized,
@@ -55,7 +55,7 @@ const permissionSets = new Map<string, ReadonlySet<Permission>>();
  */
 function getEffectivePermissions(role: Role, permissionText: string): ReadonlySet<Permission> {
   const cacheKey = `${role}:${permissionText}`;
-  let permissionSet = permissionSets.get(cacheKey);
+  let permissionSet = memoizedPermissionSets.get(cacheKey);
   if (permissionSet === undefined) {
     const rolePermissions = permissionsOf(role);
     permissionSet = new Set(
@@ -64,7 +64,7 @@ function getEffectivePermissions(role: Role, permissionText: string): ReadonlySe
         .filter(isPermission)
         .filter((permission) => rolePermissions.includes(permission)),
     );
-    permissionSets.set(cacheKey, permissionSet);
+    memoizedPermissionSets.set(cacheKey, permissionSet);
   }
   return permissionSet;
 }
@@ -73,13 +73,21 @@ function getEffectivePermissions(role: Role, permissionText: string): ReadonlySe
  * Creates the authenticator for API keys (C1). It finds no caller for a key that is unknown, revoked, expired or of
  * another domain.
  */
-export function createAuthenticator({ store, clock, log }: { store: Store; clock: Clock; log: Log }): Authenticator {
+export function createKeyAuthenticator({
+  store,
+  clock,
+  log,
+}: {
+  store: Store;
+  clock: Clock;
+  log: Log;
+}): KeyAuthenticator {
   const cache = new CallerCache(store);
   const lastUsedTracker = new LastUsedTracker({
     store,
     clock,
-    write: (queries, keyIds, usedAt) => {
-      const olderKeys = queries
+    writeLastUsed: (queries, keyIds, usedAt) => {
+      const keysToUpdate = queries
         .selectFrom('api_keys')
         .select('key_id')
         .where('key_id', 'in', keyIds)
@@ -87,15 +95,15 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       return queries
         .updateTable('api_keys')
         .set({ last_used: usedAt })
-        .where('key_id', 'in', withRowLocksSkipLocked(queries, olderKeys))
+        .where('key_id', 'in', withRowLocksSkipLocked(queries, keysToUpdate))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
   });
 
-  function authenticate(key: string, domain: string): CallerLookup {
+  function authenticate(key: string, domain: string): CallerLookupResult {
     const hash = hashApiKey(key);
-    const entryOrPromise = cache.findEntry(`${hash} ${domain}`, () => lookUpKey(hash, domain));
+    const entryOrPromise = cache.findOrLoadEntry(`${hash} ${domain}`, () => lookUpKey(hash, domain));
     return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
   }
 
@@ -122,17 +130,17 @@ export function createAuthenticator({ store, clock, log }: { store: Store; clock
       permissions: getEffectivePermissions(role, row.permissions),
       expiresAt: row.expires_at,
     };
-    return { caller, lastUsed: row.last_used ?? 0 };
+    return { caller, lastUsedAt: row.last_used ?? 0 };
   }
 
-  async function confirmAccess(tx: Tx, caller: Caller): Promise<boolean> {
+  async function isAccessStillValid(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
-    if (!tx.mayHaveStaleAccess && cache.entryOf(caller) !== undefined) return !hasExpired(expiresAt);
+    if (!tx.mayHaveStaleAccess && cache.getCachedEntry(caller) !== undefined) return !hasExpired(expiresAt);
     const [row] = await tx.dedupe(caller, () => findLiveKeyById(tx.queries, { keyId }));
     if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
     // Sets are memoized, so equal permissions are the same object.
     return getEffectivePermissions(role, row.permissions) === caller.permissions;
   }
 
-  return { authenticate, confirm: confirmAccess, flush: () => lastUsedTracker.flush() };
+  return { authenticate, confirm: isAccessStillValid, flush: () => lastUsedTracker.flush() };
 }

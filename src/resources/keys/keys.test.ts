@@ -10,7 +10,7 @@ import { createLog } from '../../log.ts';
 import { permissions, permissionsOf } from '../../permissions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { createAccount } from '../accounts/actions.ts';
-import { createAuthenticator } from './authenticate.ts';
+import { createKeyAuthenticator } from './authenticate.ts';
 
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-01-01T00:00:00Z');
@@ -280,7 +280,7 @@ test('C1 a key created by another process is valid immediately, also within the 
   const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const other = new DatabaseSync(address.slice('sqlite:'.length));
   t.after(() => other.close());
-  const { authenticate } = createAuthenticator({ store, clock: systemClock, log: createLog('silent') });
+  const { authenticate } = createKeyAuthenticator({ store, clock: systemClock, log: createLog('silent') });
   other.exec('update api_keys set revoked_at = 1');
   const before = authenticate(key, domain);
   other.exec('update api_keys set revoked_at = null');

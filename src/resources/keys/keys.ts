@@ -1,5 +1,5 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { type Expiry, expiryTimestamp, parseExpiry } from '../../durations.ts';
+import { computeExpiryTimestamp, type Expiry, parseExpiry } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { ChangeInput, CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
 import {
@@ -66,7 +66,7 @@ const permissionsField: Field<readonly Permission[] | null, 'writable'> = {
   parse: (value) => [...new Set((value as readonly string[]).filter(isPermission))],
   default: null,
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 const expiresField: Field<Expiry, 'writable'> = {
@@ -80,7 +80,7 @@ const expiresField: Field<Expiry, 'writable'> = {
   parse: (value) => parseExpiry(value) ?? null,
   default: null,
   outputSchema: {},
-  serialize: (stored) => stored,
+  serialize: (storedValue) => storedValue,
 };
 
 /** Input fields of a new key. */
@@ -189,7 +189,7 @@ async function issueKey(
     throw new Problem('not_permitted', {
       detail: `Your own key, or the user, does not have ${excessPermission}.`,
     });
-  const expiresAt = expiryTimestamp(input.expires, write.now) ?? caller.expiresAt;
+  const expiresAt = computeExpiryTimestamp(input.expires, write.now) ?? caller.expiresAt;
   if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
     throw new Problem('not_permitted', { detail: 'A key must not outlive the key that issues it.' });
   }
@@ -224,7 +224,7 @@ export async function insertKey(
 
 /** Revokes a key. Throws 404 if it is already revoked. Hooks are not affected (C23). */
 async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Promise<void> {
-  await findManageableKey(write, caller, keyId);
+  await requireManageableKey(write, caller, keyId);
   await revokeLiveKey(write, keyId);
 }
 
@@ -235,7 +235,7 @@ export async function narrowKey(
   keyId: number,
   changes: ChangeInput<typeof keyChangeFields>,
 ): Promise<KeyRow> {
-  const row = await findManageableKey(write, caller, keyId);
+  const row = await requireManageableKey(write, caller, keyId);
   const currentPermissions = row.permissions.split(',').filter(isPermission);
   const requestedPermissions = changes.permissions ?? currentPermissions;
   const excessPermission = requestedPermissions.find((permission) => !currentPermissions.includes(permission));
@@ -264,7 +264,7 @@ export async function narrowKey(
  * Finds a live key that the caller may manage: their own key, or, for admins, a key of a user whose role is not above
  * theirs.
  */
-async function findManageableKey(write: AccountWrite, caller: Caller, keyId: number) {
+async function requireManageableKey(write: AccountWrite, caller: Caller, keyId: number) {
   const row = await write
     .selectFrom('api_keys')
     .innerJoin('users', 'users.user_id', 'api_keys.user_id')
@@ -311,7 +311,7 @@ export function createKeyRoutes({ random }: { random: Random }): readonly Route[
       fields: issuedKeyFields,
       inputFields: keyInputFields,
       recordedKinds: [],
-      at: { collection: '/keys', key: 'id' },
+      location: { collectionPath: '/keys', idField: 'id' },
       call: (write, caller, input) => issueKey(write, caller, input, random),
     }),
     defineGetRoute({

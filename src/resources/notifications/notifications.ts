@@ -1,4 +1,9 @@
-import { buildResourceUrl, kinds, type OccurrenceKind, permissionFor } from '../../delivery/outbox/event-kinds.ts';
+import {
+  buildResourceUrl,
+  kindDefinitions,
+  type OccurrenceKind,
+  permissionFor,
+} from '../../delivery/outbox/event-kinds.ts';
 import { defineFeedRoute, type FeedPage } from '../../http/feed/follow-route.ts';
 import type { OutputOf } from '../../http/fields/field.ts';
 import {
@@ -14,17 +19,17 @@ import { type Caller, isAdmin } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
-/** Fields of a feed entry (X2). */
+/** Fields of a feed entry: one occurrence (domain event) of the account (X2). */
 export const notificationFields = {
   cursor: ownRecordId('Its position in the feed; later entries have higher ones.'),
-  kind: readOnlyEnum('What happened.', Object.keys(kinds), 'NotificationKind'),
+  kind: readOnlyEnum('What happened.', Object.keys(kindDefinitions), 'NotificationKind'),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
   user_id: readOnlyId('The user who caused it: the creator of a new record, otherwise the user of the key.'),
 };
 
 export const notificationParameters = {
-  kind: enumParameter('Only this kind.', Object.keys(kinds) as OccurrenceKind[]),
+  kind: enumParameter('Only this kind.', Object.keys(kindDefinitions) as OccurrenceKind[]),
   scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
 };
 
@@ -33,14 +38,14 @@ const MIN_ROWS_PER_QUERY = 100;
 /** Maximum number of occurrences read per query. */
 const MAX_ROWS_PER_QUERY = 1_000;
 /** Maximum number of occurrences scanned per call. */
-export const MAX_SCANNED_PER_CALL = 10_000;
+export const MAX_SCANNED_OCCURRENCES = 10_000;
 
 type NotificationRow = OutputOf<typeof notificationFields>;
 type FeedQuery = ParsedParameters<typeof notificationParameters>;
 
 /**
  * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
- * out. The cursor `next` is after these entries too, so that they are scanned only once.
+ * out. `nextCursor` is after these entries too, so that they are scanned only once.
  */
 export async function followNotifications(
   view: AccountView,
@@ -55,31 +60,31 @@ export async function followNotifications(
     .select(['positions.position', 'positions.epoch_start'])
     .executeTakeFirstOrThrow();
   if (after === 'latest' || after === position) return { rows: [], nextCursor: position, isEnd: true };
-  // A cursor above the position, or from before a restore, was never issued in this epoch.
+  // A cursor above the current feed position, or from before a restore, was never issued in this epoch.
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
-  let reachedPosition = after;
-  for (let scannedCount = 0; scannedCount < MAX_SCANNED_PER_CALL; ) {
+  let lastScannedPosition = after;
+  for (let scannedCount = 0; scannedCount < MAX_SCANNED_OCCURRENCES; ) {
     const batchSize = Math.min(MAX_ROWS_PER_QUERY, Math.max(MIN_ROWS_PER_QUERY, limit - rows.length));
-    const foundOccurrences = await loadOccurrencesAfter(view, reachedPosition ?? epochStart, batchSize);
-    // Positions have no gaps. If the next position is missing, retention has deleted its occurrence.
+    const foundOccurrences = await loadOccurrencesAfter(view, lastScannedPosition ?? epochStart, batchSize);
+    // Feed positions have no gaps. If the next position is missing, retention has deleted its occurrence.
     const [firstOccurrence] = foundOccurrences;
     if (
-      reachedPosition !== undefined &&
-      reachedPosition < position &&
-      firstOccurrence?.position !== reachedPosition + 1
+      lastScannedPosition !== undefined &&
+      lastScannedPosition < position &&
+      firstOccurrence?.position !== lastScannedPosition + 1
     )
       throw new Problem('cursor_gone');
     for (const occurrence of foundOccurrences) {
-      if (rows.length === limit) return { rows, nextCursor: reachedPosition ?? position, isEnd: false };
-      reachedPosition = occurrence.position;
+      if (rows.length === limit) return { rows, nextCursor: lastScannedPosition ?? position, isEnd: false };
+      lastScannedPosition = occurrence.position;
       if (isVisible(visibility, occurrence)) rows.push(toNotificationRow(occurrence, baseUrl));
     }
-    if (foundOccurrences.length < batchSize) return { rows, nextCursor: reachedPosition ?? position, isEnd: true };
+    if (foundOccurrences.length < batchSize) return { rows, nextCursor: lastScannedPosition ?? position, isEnd: true };
     scannedCount += foundOccurrences.length;
   }
-  return { rows, nextCursor: reachedPosition ?? position, isEnd: false };
+  return { rows, nextCursor: lastScannedPosition ?? position, isEnd: false };
 }
 
 function loadOccurrencesAfter(view: AccountView, position: number, limit: number): Promise<Occurrence[]> {
@@ -152,7 +157,7 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }
-  const requestedKinds = kind === undefined ? (Object.keys(kinds) as OccurrenceKind[]) : [kind];
+  const requestedKinds = kind === undefined ? (Object.keys(kindDefinitions) as OccurrenceKind[]) : [kind];
   return {
     userId: scope === 'account' ? undefined : caller.userId,
     // Kinds that a newer version has recorded are not in the table `kinds`, so they are never included.

@@ -15,7 +15,7 @@ function setUp() {
   /** Begins an attempt and returns its retry delay in seconds; 0 if the attempt is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {
     try {
-      void throttle.beginAttempt(who, source).check(judge);
+      void throttle.beginAttempt(who, source).verifyPassphrase(judge);
       return 0;
     } catch (error) {
       assert.ok(error instanceof Problem && error.code === 'too_many_tries');
@@ -58,7 +58,7 @@ test('an IPv6 network counts as one source, and a mapped IPv4 address as IPv4', 
 test('a success, or a quarter of an hour without attempts, resets the count', async () => {
   const { clock, throttle, waitAt } = setUp();
   for (let count = 0; count < 4; count += 1) waitAt('one', HERE);
-  assert.equal(await throttle.beginAttempt('one', HERE).check(right), true);
+  assert.equal(await throttle.beginAttempt('one', HERE).verifyPassphrase(right), true);
   for (let count = 0; count < 4; count += 1) assert.equal(waitAt('one', HERE), 0);
   await clock.advance(15 * MINUTE_MS);
   for (let count = 0; count < 5; count += 1) assert.equal(waitAt('one', HERE), 0);
@@ -73,10 +73,10 @@ test('concurrent attempts all count; attempts whose check throws do not', async 
     throw new Problem('overloaded');
   };
   for (let count = 0; count < 20; count += 1) {
-    await assert.rejects(throttle.beginAttempt('one', HERE).check(busy), { code: 'overloaded' });
+    await assert.rejects(throttle.beginAttempt('one', HERE).verifyPassphrase(busy), { code: 'overloaded' });
   }
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  for (let count = 0; count < 5; count += 1) void throttle.beginAttempt('one', HERE).check(() => promise);
+  for (let count = 0; count < 5; count += 1) void throttle.beginAttempt('one', HERE).verifyPassphrase(() => promise);
   assert.equal(waitAt('one', HERE), 30, 'before any of them is judged');
   resolve(false);
 });
@@ -97,7 +97,7 @@ test('attempts whose check throws never evict other entries', async () => {
   };
   for (let count = 0; count < 5; count += 1) waitAt('one', HERE);
   for (let count = 0; count < 10_001; count += 1) {
-    await assert.rejects(throttle.beginAttempt(`nobody ${count}`, HERE).check(busy), { code: 'overloaded' });
+    await assert.rejects(throttle.beginAttempt(`nobody ${count}`, HERE).verifyPassphrase(busy), { code: 'overloaded' });
   }
   assert.equal(waitAt('one', HERE), 30);
 });

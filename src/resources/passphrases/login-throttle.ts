@@ -16,12 +16,12 @@ const MAX_DELAY_MS = 15 * 60_000;
 const MAX_TRACKED_PAIRS = 10_000;
 
 /** The failures of one user from one network. Times are in milliseconds of the monotonic clock. */
-type ThrottleEntry = { failures: number; startedAt: number; blockedUntil: number; expiresAt: number };
+type ThrottleEntry = { failures: number; windowStartedAt: number; blockedUntil: number; expiresAt: number };
 
 /** One login attempt. It counts as failed until it succeeds. */
 export type LoginAttempt = {
   /** Runs the passphrase check `verify`. An attempt whose check throws is not counted. */
-  check(verify: () => Promise<boolean>): Promise<boolean>;
+  verifyPassphrase(verify: () => Promise<boolean>): Promise<boolean>;
 };
 
 /**
@@ -58,7 +58,7 @@ export class LoginThrottle {
     entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
     this.#storeEntry(entryKey, entry);
     return {
-      check: async (verify) => {
+      verifyPassphrase: async (verify) => {
         const isCorrect = await verify().catch((error: unknown) => {
           entry.failures -= 1;
           if (entry.failures < FREE_ATTEMPTS) entry.blockedUntil = 0;
@@ -75,7 +75,9 @@ export class LoginThrottle {
   #getOrCreateEntry(entryKey: string, now: number): ThrottleEntry {
     const entry = this.#entries.get(entryKey);
     const isStale = entry !== undefined && (now >= entry.expiresAt || isWindowOver(entry, now));
-    return entry === undefined || isStale ? { failures: 0, startedAt: now, blockedUntil: 0, expiresAt: 0 } : entry;
+    return entry === undefined || isStale
+      ? { failures: 0, windowStartedAt: now, blockedUntil: 0, expiresAt: 0 }
+      : entry;
   }
 
   #storeEntry(entryKey: string, entry: ThrottleEntry): void {
@@ -87,6 +89,6 @@ export class LoginThrottle {
 }
 
 /** Returns whether the window has ended with free attempts left. The count of failures then starts again. */
-function isWindowOver({ failures, startedAt }: ThrottleEntry, now: number): boolean {
-  return failures < FREE_ATTEMPTS && now - startedAt >= FAILURE_WINDOW_MS;
+function isWindowOver({ failures, windowStartedAt }: ThrottleEntry, now: number): boolean {
+  return failures < FREE_ATTEMPTS && now - windowStartedAt >= FAILURE_WINDOW_MS;
 }

@@ -45,7 +45,7 @@ export const enteredPassphraseField = (description: string) =>
   passphraseField(description, 0, `must be a text of at most ${MAX_PASSPHRASE_LENGTH} characters`);
 
 /** Input fields of a passphrase change. */
-export const passphraseFields = {
+export const passphraseChangeFields = {
   current: enteredPassphraseField('The current passphrase.'),
   passphrase: newPassphraseField('The new passphrase. It must be neither your e-mail address nor the domain.'),
 };
@@ -59,18 +59,18 @@ export type PassphraseHashes = { readonly currentHash: string; readonly newHash:
  * Verifies the current passphrase and hashes the new one. This happens before the transaction, because hashing is slow.
  * Failed attempts are rate-limited as at sign-in.
  */
-export async function preparePassphraseChange(
+export async function verifyAndHashPassphrases(
   view: AccountView,
   caller: Caller,
-  input: CreationInput<typeof passphraseFields>,
+  input: CreationInput<typeof passphraseChangeFields>,
   source: string,
   { passphrases, throttle }: { passphrases: PassphraseHasher; throttle: LoginThrottle },
 ): Promise<PassphraseHashes> {
   requireNotEmailOrDomain(input.passphrase, await loadEmailAndDomain(view, caller.userId));
   const storedHash = await findPassphraseHash(view, caller.userId);
-  const attempt = throttle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
+  const loginAttempt = throttle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = clientNetworkOf(source);
-  const isCorrect = await attempt.check(() => passphrases.matches(input.current, storedHash, network));
+  const isCorrect = await loginAttempt.verifyPassphrase(() => passphrases.matches(input.current, storedHash, network));
   if (!isCorrect || storedHash === undefined) throw wrongPassphraseProblem();
   return { currentHash: storedHash, newHash: await passphrases.hash(input.passphrase, network) };
 }
@@ -84,7 +84,7 @@ export async function changePassphrase(
   const { userId: user_id, sessionId: ownSessionId } = caller;
   if ((await findPassphraseHash(write, user_id)) !== currentHash) throw wrongPassphraseProblem();
   await storePassphrase(write, user_id, newHash);
-  await endSessions(write, { userId: user_id, except: ownSessionId }, 'a passphrase was set');
+  await endSessions(write, { userId: user_id, exceptSessionId: ownSessionId }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
   return { user_id };
 }
@@ -136,7 +136,7 @@ function wrongPassphraseProblem() {
 export type PassphrasePorts = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
 
 export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[] {
-  const bodySpec = createCreationBodySpec(passphraseFields);
+  const bodySpec = createCreationBodySpec(passphraseChangeFields);
   return [
     {
       method: 'PUT',
@@ -153,7 +153,7 @@ export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[]
       lockMode: 'exclusive',
       ...writeWithPreparation({
         prepare: (caller, { body }, view, source) =>
-          preparePassphraseChange(view, caller, bodySpec.read(body), source, ports),
+          verifyAndHashPassphrases(view, caller, bodySpec.parse(body), source, ports),
         run: async (write, caller, _input, hashes) => ({
           body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, hashes)) },
         }),

@@ -97,8 +97,7 @@ export const projects = defineResource('project', {
     description: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     byName: {
       projectname: asc(textKey('fold(projects.project_name)')),
-      // The response shows a due date of zeros for a project without one. Such projects are sorted accordingly, before
-      // all others.
+      // Projects without a due date are sorted first, because responses show their due date as zeros.
       duedate: asc(textKey("coalesce(projects.due_date, '')")),
       progress: desc(numberKey('projects.progress')),
       billablehours: desc(numberKey(PROJECT_SECONDS_SQL)),
@@ -116,7 +115,7 @@ export const projects = defineResource('project', {
       .selectAll('projects')
       .select('clients.client_name')
       .select(sql.raw<number>(PROJECT_SECONDS_SQL).as('tracked_seconds')),
-  check: requireDateOrder,
+  requireConsistency: requireDateOrder,
   beforeRemove: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });
 

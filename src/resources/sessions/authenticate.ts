@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { CallerLookup, Reauthorize } from '../../http/auth/authenticate.ts';
+import type { CallerLookupResult, Reauthorize } from '../../http/auth/authenticate.ts';
 import type { AuthenticateSession } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
@@ -17,7 +17,7 @@ export type SessionAuthenticator = {
   flush(): Promise<void>;
 };
 
-const findSession = prepareQuery((queries, { hash }: { hash: string }) =>
+const findSessionByHash = prepareQuery((queries, { hash }: { hash: string }) =>
   queries
     .selectFrom('sessions')
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -33,7 +33,7 @@ const findSession = prepareQuery((queries, { hash }: { hash: string }) =>
     .where('users.date_deleted', 'is', null),
 );
 
-const findLiveSession = prepareQuery((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
+const findSessionByIdAndRole = prepareQuery((queries, { sessionId, role }: { sessionId: number; role: Role }) =>
   queries
     .selectFrom('sessions')
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
@@ -45,12 +45,12 @@ const findLiveSession = prepareQuery((queries, { sessionId, role }: { sessionId:
 
 type CachedSession = CachedCaller & { readonly expiresAt: number };
 
-const permissionSets = new Map<Role, ReadonlySet<Permission>>();
+const permissionSetsByRole = new Map<Role, ReadonlySet<Permission>>();
 
 /** Returns the permissions of a session, which are those of the user's role. */
 function getRolePermissions(role: Role): ReadonlySet<Permission> {
-  const permissionSet = permissionSets.get(role) ?? new Set(permissionsOf(role));
-  permissionSets.set(role, permissionSet);
+  const permissionSet = permissionSetsByRole.get(role) ?? new Set(permissionsOf(role));
+  permissionSetsByRole.set(role, permissionSet);
   return permissionSet;
 }
 
@@ -61,8 +61,8 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
   const lastUsedTracker = new LastUsedTracker({
     store,
     clock,
-    write: (queries, sessionIds, usedAt) => {
-      const olderSessions = queries
+    writeLastUsed: (queries, sessionIds, usedAt) => {
+      const sessionsToUpdate = queries
         .selectFrom('sessions')
         .select('session_id')
         .where('session_id', 'in', sessionIds)
@@ -70,7 +70,7 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       return queries
         .updateTable('sessions')
         .set({ last_used: usedAt })
-        .where('session_id', 'in', withRowLocksSkipLocked(queries, olderSessions))
+        .where('session_id', 'in', withRowLocksSkipLocked(queries, sessionsToUpdate))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
@@ -78,20 +78,20 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
 
   const hasEnded = (expires_at: number, last_used: number) => sessionExpiryOf({ expires_at, last_used }) <= clock.now();
 
-  function authenticate(token: string): CallerLookup {
+  function authenticate(token: string): CallerLookupResult {
     const hash = hashToken(token);
-    const entryOrPromise = cache.findEntry(hash, () => lookUpSession(hash));
+    const entryOrPromise = cache.findOrLoadEntry(hash, () => lookUpSession(hash));
     return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
   }
 
   function toValidCaller(entry: CachedSession | undefined): Caller | undefined {
-    if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsed)) return undefined;
+    if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsedAt)) return undefined;
     lastUsedTracker.recordUse(entry, entry.caller.sessionId);
     return entry.caller;
   }
 
   async function lookUpSession(hash: string): Promise<CachedSession | undefined> {
-    const [row] = await findSession(store.read, { hash });
+    const [row] = await findSessionByHash(store.read, { hash });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {
@@ -103,17 +103,17 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
       permissions: getRolePermissions(role),
       expiresAt: null,
     };
-    return { caller, lastUsed: row.last_used, expiresAt: row.expires_at };
+    return { caller, lastUsedAt: row.last_used, expiresAt: row.expires_at };
   }
 
-  async function confirmAccess(tx: Tx, caller: Caller): Promise<boolean> {
-    const entry = tx.mayHaveStaleAccess ? undefined : cache.entryOf(caller);
-    if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsed);
-    const [row] = await findLiveSession(tx.queries, { sessionId: caller.sessionId, role: caller.role });
+  async function isAccessStillValid(tx: Tx, caller: Caller): Promise<boolean> {
+    const entry = tx.mayHaveStaleAccess ? undefined : cache.getCachedEntry(caller);
+    if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsedAt);
+    const [row] = await findSessionByIdAndRole(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }
 
-  return { authenticate, confirm: confirmAccess, flush: () => lastUsedTracker.flush() };
+  return { authenticate, confirm: isAccessStillValid, flush: () => lastUsedTracker.flush() };
 }
 
 /**

@@ -23,7 +23,7 @@ import { endSessions } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { enteredPassphraseField } from '../passphrases/passphrases.ts';
-import { resolveListedUser } from '../users/lookup.ts';
+import { resolveListedUserId } from '../users/lookup.ts';
 import { browserNameOf } from './authenticate.ts';
 import { SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './lifetime.ts';
 
@@ -44,13 +44,13 @@ const sessionParameters = {
 };
 
 /** Input fields of sign-in. */
-export const signInFields = {
+export const signInInputFields = {
   domain: shortText('The domain of the account. Optional if the service has exactly one.'),
   email: plainText('The e-mail address of the user.'),
   passphrase: enteredPassphraseField('The passphrase of the user.'),
 };
 
-export const signedInFields = { user_id: readOnlyId('Who is signed in.') };
+export const signInResponseFields = { user_id: readOnlyId('Who is signed in.') };
 
 function selectLiveSessions(view: AccountView) {
   return view
@@ -68,7 +68,7 @@ async function listSessions(
   parameterValues: ParsedParameters<typeof sessionParameters>,
   paging: PageRequest,
 ): Promise<Page<OutputOf<typeof sessionFields>>> {
-  const ownerCondition = sql<SqlBool>`sessions.user_id = ${resolveListedUser(caller, parameterValues.user_id)}`;
+  const ownerCondition = sql<SqlBool>`sessions.user_id = ${resolveListedUserId(caller, parameterValues.user_id)}`;
   const sessionsQuery = selectLiveSessions(view).selectAll('sessions');
   const page = await loadPage(selectLiveSessions(view), sessionsQuery, orderById, [ownerCondition], paging);
   return mapRows(page, (row) => ({
@@ -92,7 +92,7 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
       detail: 'You cannot end the session of a user whose role is above your own.',
     });
   }
-  await endSessions(write, { userId: row.user_id, only: sessionId }, 'ended by hand');
+  await endSessions(write, { userId: row.user_id, onlySessionId: sessionId }, 'ended by hand');
 }
 
 /**
@@ -139,14 +139,14 @@ async function endOldestSessions(write: AccountWrite, userId: number): Promise<v
     .offset(MAX_SESSIONS_PER_USER)
     .execute();
   for (const { session_id } of excessSessions)
-    await endSessions(write, { userId, only: session_id }, 'too many sessions');
+    await endSessions(write, { userId, onlySessionId: session_id }, 'too many sessions');
 }
 
 const DELETE_BATCH_SIZE = 500;
 
 /** Deletes expired sessions in batches. Returns how many were deleted. */
 export async function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
-  let totalDeleted = 0;
+  let totalDeletedCount = 0;
   while (!isStopped()) {
     const deletedCount = await store.write(async ({ queries }) => {
       const expiredIds = queries
@@ -160,10 +160,10 @@ export async function deleteExpiredSessions(store: Store, now: number, isStopped
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     });
-    totalDeleted += deletedCount;
-    if (deletedCount < DELETE_BATCH_SIZE) return totalDeleted;
+    totalDeletedCount += deletedCount;
+    if (deletedCount < DELETE_BATCH_SIZE) return totalDeletedCount;
   }
-  return totalDeleted;
+  return totalDeletedCount;
 }
 
 /** Finds a user by e-mail address, ignoring case. `passphrase_hash` is null if no passphrase was set. */

@@ -9,7 +9,7 @@ import type { Queries } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import type { LoginThrottle } from '../passphrases/login-throttle.ts';
 import { findPassphraseHash } from '../passphrases/passphrases.ts';
-import { findSignInUser, type NewSession, openSession, signedInFields, signInFields } from './sessions.ts';
+import { findSignInUser, type NewSession, openSession, signInInputFields, signInResponseFields } from './sessions.ts';
 
 export type SignInPorts = {
   readonly random: Random;
@@ -24,14 +24,14 @@ export type SignInPorts = {
 
 /** Creates the public routes for sign-in and sign-out. */
 export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRoute[] {
-  const bodySpec = createCreationBodySpec(signInFields);
+  const bodySpec = createCreationBodySpec(signInInputFields);
   return [
     {
       method: 'POST',
       path: '/session',
       description: 'Signs in with domain, email and passphrase.',
       body: bodySpec.schema,
-      run: (request) => signIn(request, bodySpec.read(request.body), ports),
+      run: (request) => signIn(request, bodySpec.parse(request.body), ports),
     },
     {
       method: 'DELETE',
@@ -49,26 +49,27 @@ export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRo
 /** Signs in. Every failure has the same response after the same work, so that accounts and users cannot be probed. */
 async function signIn(
   request: PublicRequest,
-  input: CreationInput<typeof signInFields>,
+  input: CreationInput<typeof signInInputFields>,
   { random, passphrases, throttle, onRefused }: SignInPorts,
 ): Promise<PublicResult> {
-  const isMultiAccount = await hasSeveralAccounts(request.read);
-  const account = await findSignInAccount(request.read, input.domain, isMultiAccount);
-  const user = account === undefined ? undefined : await findSignInUser(request.read, account.account_id, input.email);
+  const isMultiAccount = await hasSeveralAccounts(request.queries);
+  const account = await findSignInAccount(request.queries, input.domain, isMultiAccount);
+  const user =
+    account === undefined ? undefined : await findSignInUser(request.queries, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = user?.user_id ?? 0;
   // The key of the throttle has the same form for known and unknown users, so a delay does not reveal whether a user
   // exists.
   const throttleKey = JSON.stringify([isMultiAccount ? input.domain : '', user?.email ?? input.email]).toLowerCase();
   const storedHash = user?.passphrase_hash ?? undefined;
-  const network = clientNetworkOf(request.source);
+  const network = clientNetworkOf(request.clientIp);
   const newSession = (await throttle
-    .beginAttempt(throttleKey, request.source)
-    .check(() => passphrases.matches(input.passphrase, storedHash, network)))
+    .beginAttempt(throttleKey, request.clientIp)
+    .verifyPassphrase(() => passphrases.matches(input.passphrase, storedHash, network)))
     ? await openVerifiedSession()
     : undefined;
   if (newSession === undefined) {
-    onRefused({ source: request.source, accountId, userId });
+    onRefused({ source: request.clientIp, accountId, userId });
     throw new Problem('sign_in_refused');
   }
   await signOut(request, 'signed in anew');
@@ -76,8 +77,8 @@ async function signIn(
 
   async function openVerifiedSession(): Promise<NewSession | undefined> {
     // Rehash if the stored hash uses a lower cost than the current setting.
-    const isOutdated = storedHash !== undefined && passphrases.isOutdated(storedHash);
-    const newHash = isOutdated ? await passphrases.hash(input.passphrase, network) : '';
+    const isHashOutdated = storedHash !== undefined && passphrases.isOutdated(storedHash);
+    const newHash = isHashOutdated ? await passphrases.hash(input.passphrase, network) : '';
     return request.runInAccount({ accountId, userId, lockMode: 'shared' }, async (write) => {
       // Reject the sign-in if the passphrase was changed or the user was deleted meanwhile.
       if ((await findPassphraseHash(write, userId)) !== storedHash) return undefined;
@@ -114,13 +115,16 @@ async function findSignInAccount(
 
 /** Creates the response to a successful sign-in, with the session for the cookie. */
 export function toSignInResult({ userId, token, lifeMs }: NewSession): PublicResult {
-  return { body: { data: serializeRecord(signedInFields, { user_id: userId }) }, session: { token, lifeMs } };
+  return {
+    body: { data: serializeRecord(signInResponseFields, { user_id: userId }) },
+    session: { token, ttlMs: lifeMs },
+  };
 }
 
 /** Ends the session whose token the browser has sent, if it has sent one. */
 export async function signOut(request: PublicRequest, reason: 'signed out' | 'signed in anew'): Promise<void> {
   if (request.sessionToken === undefined) return;
-  const session = await request.read
+  const session = await request.queries
     .selectFrom('sessions')
     .select(['session_id', 'account_id', 'user_id'])
     .where('token_hash', '=', hashToken(request.sessionToken))
@@ -128,6 +132,6 @@ export async function signOut(request: PublicRequest, reason: 'signed out' | 'si
   if (session === undefined) return;
   const { account_id: accountId, user_id: userId, session_id: sessionId } = session;
   await request.runInAccount({ accountId, userId, lockMode: 'shared' }, (write) =>
-    endSessions(write, { userId, only: sessionId }, reason),
+    endSessions(write, { userId, onlySessionId: sessionId }, reason),
   );
 }

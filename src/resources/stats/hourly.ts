@@ -10,7 +10,7 @@ import type { AccountView } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { countAllSql, getLatestBuckets, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
-import { resolveListedUser } from '../users/lookup.ts';
+import { resolveListedUserId } from '../users/lookup.ts';
 
 /** Response fields: the attempts of one hook in one hour, by outcome. */
 export const hourFields = {
@@ -43,14 +43,17 @@ export async function listHours(
   parameterValues: ParsedParameters<typeof hourParameters>,
   paging: PageRequest,
 ): Promise<Page<HourRow>> {
-  let hooks = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUser(caller, parameterValues.user_id));
-  if (parameterValues.hook_id !== undefined) hooks = hooks.where('hooks.hook_id', '=', parameterValues.hook_id);
-  const { total } = await hooks.select(countAllSql.as('total')).executeTakeFirstOrThrow();
+  let hooksQuery = view
+    .selectFrom('hooks')
+    .where('hooks.user_id', '=', resolveListedUserId(caller, parameterValues.user_id));
+  if (parameterValues.hook_id !== undefined)
+    hooksQuery = hooksQuery.where('hooks.hook_id', '=', parameterValues.hook_id);
+  const { total } = await hooksQuery.select(countAllSql.as('total')).executeTakeFirstOrThrow();
   const { offset, sortKey = [0, 0] } = pageStartOf(paging, orderByHour);
   const [afterHookId, afterHour] = sortKey as [number, number];
   const firstHookOffset = Math.floor(offset / HOURS_PER_HOOK);
   const skippedRows = offset - firstHookOffset * HOURS_PER_HOOK;
-  const rows = await hooks
+  const hookRows = await hooksQuery
     .select('hooks.hook_id')
     .where('hooks.hook_id', '>=', afterHookId)
     .orderBy('hooks.hook_id')
@@ -58,29 +61,29 @@ export async function listHours(
     // Load one more hook, because rows of the first hook may have been on the previous page.
     .limit(Math.ceil((skippedRows + paging.limit + 1) / HOURS_PER_HOOK) + 1)
     .execute();
-  const hookIds = rows.map((row) => row.hook_id);
-  const hourRows = await loadHours(view, hookIds);
-  const remainingRows = hourRows.filter(
+  const hookIds = hookRows.map((row) => row.hook_id);
+  const hourRows = await loadHourRows(view, hookIds);
+  const rowsAfterCursor = hourRows.filter(
     (hourRow) => Number(hourRow.hook_id) > afterHookId || Number(hourRow.hour) > afterHour,
   );
   return {
-    ...toPage(remainingRows.slice(skippedRows, skippedRows + paging.limit + 1), orderByHour, paging.limit),
+    ...toPage(rowsAfterCursor.slice(skippedRows, skippedRows + paging.limit + 1), orderByHour, paging.limit),
     total: total * HOURS_PER_HOOK,
   };
 }
 
-async function loadHours(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
+async function loadHourRows(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
   if (hookIds.length === 0) return [];
   const buckets = getLatestBuckets(view.now, HOUR_MS, HOURS_PER_HOOK).toReversed();
   const rowsByHookAndHour = new Map<string, HourRow>();
   for (const bucket of buckets) {
     await waitForNextSlice();
-    const sums = await selectAttempts(view, bucket, sql`attempts.hook_id in (${sql.join(hookIds)})`)
+    const attemptSums = await selectAttempts(view, bucket, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDeliveredSql.as('delivered'), countAllSql.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
       .groupBy(['attempts.hook_id', isDeliveredSql])
       .execute();
-    for (const [hookId, sumsOfHook] of Map.groupBy(sums, (row) => row.hook_id)) {
+    for (const [hookId, sumsOfHook] of Map.groupBy(attemptSums, (row) => row.hook_id)) {
       rowsByHookAndHour.set(`${hookId} ${bucket.from}`, toHourRow(hookId, bucket.from, sumsOfHook));
     }
   }
@@ -91,10 +94,10 @@ async function loadHours(view: AccountView, hookIds: readonly number[]): Promise
 
 type AttemptSums = { readonly delivered: number; readonly attempts: number; readonly milliseconds: number };
 
-function toHourRow(hookId: number, hour: number, sums: readonly AttemptSums[]): HourRow {
-  const delivered = sums.find((row) => row.delivered === 1)?.attempts ?? 0;
-  const failed = sums.find((row) => row.delivered === 0)?.attempts ?? 0;
-  const totalMs = sums.reduce((sum, row) => sum + row.milliseconds, 0);
+function toHourRow(hookId: number, hour: number, attemptSums: readonly AttemptSums[]): HourRow {
+  const delivered = attemptSums.find((row) => row.delivered === 1)?.attempts ?? 0;
+  const failed = attemptSums.find((row) => row.delivered === 0)?.attempts ?? 0;
+  const totalMs = attemptSums.reduce((sum, row) => sum + row.milliseconds, 0);
   const milliseconds = Math.round(totalMs / Math.max(1, delivered + failed));
   return { hook_id: hookId, hour, delivered, failed, milliseconds };
 }

@@ -46,11 +46,11 @@ const COUNTED_MINUTES = 60;
 /** Number of minutes whose attempts are counted per query. */
 const MINUTES_PER_QUERY = 5;
 
-/** Attempts are counted backwards in time, until this number is reached. Earlier minutes are then left out. */
+/** Counting goes backwards in time and stops at this number of attempts. Earlier minutes are then left out. */
 const MAX_COUNTED_ATTEMPTS = 200_000;
 
 /** Maximum number of hook queues whose pending deliveries are counted. */
-const MAX_QUEUES = 10_000;
+const MAX_SCANNED_QUEUES = 10_000;
 /** Number of hook queues counted per query. */
 const QUEUES_PER_QUERY = 1_000;
 
@@ -58,9 +58,9 @@ const QUEUES_PER_QUERY = 1_000;
 export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
   const userId = isAdmin(caller) ? undefined : caller.userId;
   return {
-    ...(await countPending(view, userId)),
+    ...(await countPendingDeliveries(view, userId)),
     ...(await countHooks(view, userId)),
-    ...(await countLastHour(view, userId)),
+    ...(await countAttemptsOfLastHour(view, userId)),
   };
 }
 
@@ -71,11 +71,11 @@ function selectHooks(view: AccountView, userId: number | undefined) {
 }
 
 /** Counts the pending deliveries of live hooks, in batches of hook queues. */
-async function countPending(view: AccountView, userId: number | undefined) {
+async function countPendingDeliveries(view: AccountView, userId: number | undefined) {
   let pendingCount = 0;
   let oldestPendingAt: number | null = null;
   let lastHookId = 0;
-  for (let scannedQueues = 0; scannedQueues < MAX_QUEUES; scannedQueues += QUEUES_PER_QUERY) {
+  for (let scannedQueues = 0; scannedQueues < MAX_SCANNED_QUEUES; scannedQueues += QUEUES_PER_QUERY) {
     const queues = await loadQueuesAfter(view, userId, lastHookId);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
       pendingCount += queue.pending ?? 0;
@@ -104,7 +104,7 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
     ) select found.hook_id from found where found.hook_id is not null limit ${QUEUES_PER_QUERY})`;
   const isCountedSql = sql<SqlBool>`hooks.date_ended is null
     and ${userId === undefined ? sql`1 = 1` : sql`hooks.user_id = ${userId}`}`;
-  const onlyIfCounted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCountedSql} then ${value} end`;
+  const nullUnlessCounted = <T>(value: RawBuilder<T>) => sql<T | null>`case when ${isCountedSql} then ${value} end`;
   return view
     .selectFrom('positions')
     .crossJoin(queuesWithPending.as('queues'))
@@ -113,12 +113,12 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
     .select([
       'hooks.hook_id',
       sql<number>`case when ${isCountedSql} then 1 else 0 end`.as('is_counted'),
-      onlyIfCounted(
+      nullUnlessCounted(
         sql<number>`(select count(*) from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id)`,
       ).as('pending'),
-      // The oldest delivery is found by position. Test deliveries have no position and are sent immediately, so they
-      // are left out.
-      onlyIfCounted(
+      // The oldest delivery is the one with the lowest feed position. Test deliveries have no feed position and are
+      // sent immediately, so they are left out.
+      nullUnlessCounted(
         sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
           and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
       ).as('oldest'),
@@ -128,19 +128,22 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
 }
 
 async function countHooks(view: AccountView, userId: number | undefined) {
-  const countMatching = async (...conditions: Expression<SqlBool>[]) => {
+  const countMatchingHooks = async (...conditions: Expression<SqlBool>[]) => {
     const query = conditions.reduce((hooks, condition) => hooks.where(condition), selectHooks(view, userId));
     return (await query.select(countAllSql.as('hooks')).executeTakeFirstOrThrow()).hooks;
   };
   const todayStart = Math.floor(view.now / DAY_MS) * DAY_MS;
   return {
-    hooks_live: await countMatching(sql`hooks.date_ended is null`),
-    hooks_failing: await countMatching(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
-    hooks_ended_today: await countMatching(sql`hooks.date_ended is not null`, sql`hooks.date_ended >= ${todayStart}`),
+    hooks_live: await countMatchingHooks(sql`hooks.date_ended is null`),
+    hooks_failing: await countMatchingHooks(sql`hooks.date_ended is null`, sql`hooks.failures > 0`),
+    hooks_ended_today: await countMatchingHooks(
+      sql`hooks.date_ended is not null`,
+      sql`hooks.date_ended >= ${todayStart}`,
+    ),
   };
 }
 
-async function countLastHour(view: AccountView, userId: number | undefined) {
+async function countAttemptsOfLastHour(view: AccountView, userId: number | undefined) {
   const [newestMinute] = getLatestBuckets(view.now, MINUTE_MS, 1);
   const endMs = newestMinute?.until ?? view.now;
   const sumsByMinute = new Map<number, { delivered: number; failed: number }>();
@@ -151,9 +154,9 @@ async function countLastHour(view: AccountView, userId: number | undefined) {
     await waitForNextSlice();
     const from = countedSince - MINUTES_PER_QUERY * MINUTE_MS;
     for (const row of await loadAttemptsByMinute(view, { from, until: countedSince }, userId)) {
-      const sums = sumsByMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
-      sums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
-      sumsByMinute.set(row.minute, sums);
+      const minuteSums = sumsByMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
+      minuteSums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
+      sumsByMinute.set(row.minute, minuteSums);
       attemptsByDuration.set(row.milliseconds, (attemptsByDuration.get(row.milliseconds) ?? 0) + row.attempts);
       totalAttempts += row.attempts;
     }
@@ -167,10 +170,11 @@ async function countLastHour(view: AccountView, userId: number | undefined) {
         ...(sumsByMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }),
       }),
     );
-  const sumMinutes = (name: 'delivered' | 'failed') => minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
+  const sumOverMinutes = (name: 'delivered' | 'failed') =>
+    minutes.reduce((sum, minute) => sum + (minute[name] ?? 0), 0);
   return {
-    delivered_last_hour: sumMinutes('delivered'),
-    failed_last_hour: sumMinutes('failed'),
+    delivered_last_hour: sumOverMinutes('delivered'),
+    failed_last_hour: sumOverMinutes('failed'),
     p50_ms: findQuantile(attemptsByDuration, totalAttempts, 0.5),
     p95_ms: findQuantile(attemptsByDuration, totalAttempts, 0.95),
     attempts_since: countedSince,
@@ -179,11 +183,16 @@ async function countLastHour(view: AccountView, userId: number | undefined) {
 }
 
 function loadAttemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
-  const minute = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
+  const minuteSql = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
   const ownHooksCondition = sql<SqlBool>`attempts.hook_id in (${selectHooks(view, userId).select('hooks.hook_id')})`;
   return selectAttempts(view, bucket, userId === undefined ? undefined : ownHooksCondition)
-    .select([minute.as('minute'), isDeliveredSql.as('delivered'), 'attempts.milliseconds', countAllSql.as('attempts')])
-    .groupBy([minute, isDeliveredSql, 'attempts.milliseconds'])
+    .select([
+      minuteSql.as('minute'),
+      isDeliveredSql.as('delivered'),
+      'attempts.milliseconds',
+      countAllSql.as('attempts'),
+    ])
+    .groupBy([minuteSql, isDeliveredSql, 'attempts.milliseconds'])
     .execute();
 }
 

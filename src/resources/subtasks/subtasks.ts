@@ -31,7 +31,7 @@ import {
   timestampFromFilter,
   timestampToFilter,
 } from '../core/filters.ts';
-import { createNextRecurringSubtask, periodAfterChange, recurrenceField } from '../core/recurring-tasks.ts';
+import { createNextRecurringSubtask, getRecurrencePeriod, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
@@ -66,7 +66,7 @@ export const subtaskFields = {
 };
 
 /** SQL condition: the subtask is archived. Subtasks have no archive of their own; they are archived with their task. */
-const ARCHIVED_SQL = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
+const IS_ARCHIVED_SQL = `exists (select 1 from tasks where tasks.account_id = subtasks.account_id
   and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
 /** Input fields of a change. The subtask can also move to another task, and `resume` reopens it (C33). */
@@ -85,12 +85,12 @@ export const subtaskFilters = {
   completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
   completed_to: timestampToFilter('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
   status: enumFilter('open leaves out completed and archived; archived are those of archived tasks.', {
-    open: sqlCondition(`subtasks.completed = 0 and not ${ARCHIVED_SQL}`),
+    open: sqlCondition(`subtasks.completed = 0 and not ${IS_ARCHIVED_SQL}`),
     completed: sqlCondition('subtasks.completed = 1'),
     active: sqlCondition('subtasks.active = 1'),
     onhold: sqlCondition('subtasks.active = 2'),
     inactive: sqlCondition('subtasks.active = 0'),
-    archived: sqlCondition(ARCHIVED_SQL),
+    archived: sqlCondition(IS_ARCHIVED_SQL),
   }),
 };
 
@@ -110,14 +110,14 @@ export const subtasks = defineResource('subtask', {
         'projects.project_name',
         selectTrackedSeconds('subtasks.subtask_id'),
       ]),
-  check: requireDateOrder,
+  requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
   onChange: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
-    async occurrences(write, { userId }, oldRecord, newValues) {
+    async createOccurrences(write, { userId }, oldRecord, newValues) {
       const { subtask_id: id } = oldRecord;
       const isCompletion = isNewlyCompleted(oldRecord, newValues);
-      const period = isCompletion ? periodAfterChange(oldRecord, newValues) : undefined;
+      const period = isCompletion ? getRecurrencePeriod(oldRecord, newValues) : undefined;
       return [
         { kind: isCompletion ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
         ...(period === undefined ? [] : await createNextRecurringSubtask(write, period, id)),

@@ -35,7 +35,7 @@ import {
   timestampFromFilter,
   timestampToFilter,
 } from '../core/filters.ts';
-import { createNextRecurringTask, periodAfterChange, recurrenceField } from '../core/recurring-tasks.ts';
+import { createNextRecurringTask, getRecurrencePeriod, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { loadIdBatches } from '../core/resource-tables.ts';
 import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
@@ -121,16 +121,16 @@ export const tasks = defineResource('task', {
       .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
       .selectAll('tasks')
       .select(['projects.project_name', selectTrackedSeconds('tasks.task_id')]),
-  check: requireDateOrder,
+  requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
   onChange: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
-    async occurrences(write, caller, oldRecord, newValues) {
+    async createOccurrences(write, caller, oldRecord, newValues) {
       const { task_id: id } = oldRecord;
       const isCompletion = isNewlyCompleted(oldRecord, newValues);
-      const period = isCompletion ? periodAfterChange(oldRecord, newValues) : undefined;
+      const period = isCompletion ? getRecurrencePeriod(oldRecord, newValues) : undefined;
       return [
-        ...(isCompletion ? await completeSubtasks(write, caller, id) : []),
+        ...(isCompletion ? await completeOpenSubtasks(write, caller, id) : []),
         { kind: isCompletion ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
         ...(period === undefined ? [] : await createNextRecurringTask(write, period, id)),
       ];
@@ -139,7 +139,7 @@ export const tasks = defineResource('task', {
 });
 
 /** Completes the open subtasks of a completed task; each completion is a separate occurrence (C33). */
-async function completeSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
+async function completeOpenSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, 'subtask', 'task_id', [taskId])) {
     const rows = await write

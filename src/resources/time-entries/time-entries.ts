@@ -56,7 +56,7 @@ export const timeEntryFields = {
 export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
 
 /** SQL condition: the entry is a running timer, which is started, not stopped, and has 0 seconds. */
-const RUNNING_TIMER_SQL =
+const IS_RUNNING_TIMER_SQL =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
 export const timeEntryFilters = {
@@ -75,8 +75,8 @@ export const timeEntryFilters = {
     1: sqlCondition('time_entries.billed = 0'),
   }),
   running: enumFilter('1: running timers; 0: all others.', {
-    0: sqlCondition(`not (${RUNNING_TIMER_SQL})`),
-    1: sqlCondition(RUNNING_TIMER_SQL),
+    0: sqlCondition(`not (${IS_RUNNING_TIMER_SQL})`),
+    1: sqlCondition(IS_RUNNING_TIMER_SQL),
   }),
   created_from: timestampFromFilter('Created on this day (UTC) or later.', 'time_entries.date_created'),
   created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'time_entries.date_created'),
@@ -103,7 +103,7 @@ export const timeEntries = defineResource('time_entry', {
         sql<string>`trim(users.first_name || ' ' || users.last_name)`.as('user_name'),
       ]),
   // Time entries may overlap, and `seconds` (the duration) is independent of start and stop.
-  check: createDateOrderCheck('date_started', 'date_stopped'),
+  requireConsistency: createDateOrderCheck('date_started', 'date_stopped'),
   async toColumns(input, oldRecord, view) {
     const { date_started } = { ...oldRecord, ...input };
     return input.date === null ? { ...input, date: await determineWorkDay(view, date_started) } : input;

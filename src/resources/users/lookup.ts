@@ -14,7 +14,7 @@ export function fullNameOf(user: { first_name: string; last_name: string }): str
  * @param requestedUserId the `user_id` of the request; 0 for none
  * @param currentOwnerId the current owner
  */
-export async function resolveOwner(
+export async function resolveOwnerId(
   view: AccountView,
   caller: Caller,
   requestedUserId: number,
@@ -40,7 +40,7 @@ export async function requireUsers(view: AccountView, userIds: readonly number[]
 }
 
 /** Returns the id of the user whose records a list contains: the caller, or, for admins, the requested user. */
-export function resolveListedUser(caller: Caller, requestedUserId: number | undefined): number {
+export function resolveListedUserId(caller: Caller, requestedUserId: number | undefined): number {
   if (requestedUserId === undefined || requestedUserId === caller.userId) return caller.userId;
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });

@@ -210,7 +210,7 @@ export const userRoutes: readonly Route[] = [
     fields: userFields,
     recordedKinds: ['new_user'],
     problems: ['email_taken'],
-    at: { collection: '/users', key: 'user_id' },
+    location: { collectionPath: '/users', idField: 'user_id' },
     call: createUser,
   }),
   defineGetRoute({

@@ -12,13 +12,13 @@ export type BackupResult<T> = { readonly bytes: number; readonly version: number
  * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is
  * only read, and not migrated.
  *
- * @param check additional checks of the copy before it gets its final name; throws to reject the copy
+ * @param checkContents additional checks of the copy before it gets its final name; throws to reject the copy
  * @throws StoreError with one line for the operator
  */
 export async function backUpDatabase<T>(
   path: string,
-  to: string,
-  check: (queries: Queries) => Promise<T>,
+  backupPath: string,
+  checkContents: (queries: Queries) => Promise<T>,
 ): Promise<BackupResult<T>> {
   if (!existsSync(path)) throw new StoreError(`There is no database ${path}.`);
   let reader: SqliteConnection | undefined;
@@ -30,9 +30,9 @@ export async function backUpDatabase<T>(
     if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
     let checkOutcome: { value: T } | undefined;
     const verify = async (file: string) => {
-      checkOutcome = { value: await checkCopy(file, check) };
+      checkOutcome = { value: await checkCopy(file, checkContents) };
     };
-    const bytes = await copyDatabase({ database, to, verify });
+    const bytes = await copyDatabase({ database, copyPath: backupPath, verify });
     if (checkOutcome === undefined) throw new Error('the copy was not looked at');
     return { bytes, version, checkResult: checkOutcome.value };
   } catch (error) {
@@ -44,12 +44,12 @@ export async function backUpDatabase<T>(
 }
 
 /** Checks every page and index of a copy, then runs `check` on it. */
-export async function checkCopy<T>(file: string, check: (queries: Queries) => Promise<T>): Promise<T> {
+export async function checkCopy<T>(file: string, checkContents: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, waitsWhenBusy: true });
   try {
     const errors = findIntegrityErrors(copy.database, 'integrity_check');
     if (errors.length > 0) throw new StoreError(`${file} is damaged: ${errors[0]}.`);
-    return await check(copy.queries);
+    return await checkContents(copy.queries);
   } finally {
     copy.close();
   }
@@ -66,7 +66,7 @@ const SPARE_BYTES = 16 * 1_024 * 1_024;
 
 export type CopyOptions = {
   readonly database: DatabaseSync;
-  readonly to: string;
+  readonly copyPath: string;
   /** Verifies the copy before it gets its final name. Throws to reject the copy. */
   readonly verify: (file: string) => Promise<void> | void;
   /** Returns the free space on the disk of a folder, in bytes. Replaced in tests. */
@@ -78,20 +78,25 @@ export type CopyOptions = {
  * Only the owner can read the copy. It gets its final name after it is verified and synced to disk, and never replaces
  * a file. Returns its size in bytes.
  */
-export async function copyDatabase({ database, to, verify, freeBytes = freeBytesIn }: CopyOptions): Promise<number> {
+export async function copyDatabase({
+  database,
+  copyPath: backupPath,
+  verify,
+  freeBytes = freeBytesIn,
+}: CopyOptions): Promise<number> {
   copyCount += 1;
-  const temporaryPath = `${to}.part-${process.pid}-${copyCount}`;
-  requireAbsent(to);
+  const temporaryPath = `${backupPath}.part-${process.pid}-${copyCount}`;
+  requireAbsent(backupPath);
   createFile(temporaryPath);
   try {
-    requireSpace(to, databaseBytes(database), freeBytes(dirname(to)));
+    requireSpace(backupPath, databaseBytes(database), freeBytes(dirname(backupPath)));
     database.prepare('vacuum into ?').run(temporaryPath);
     await verify(temporaryPath);
     fsyncPath(temporaryPath, 'r+');
-    requireAbsent(to);
-    renameSync(temporaryPath, to);
-    fsyncPath(dirname(to), 'r');
-    return statSync(to).size;
+    requireAbsent(backupPath);
+    renameSync(temporaryPath, backupPath);
+    fsyncPath(dirname(backupPath), 'r');
+    return statSync(backupPath).size;
   } finally {
     rmSync(temporaryPath, { force: true });
   }
@@ -116,14 +121,14 @@ export function findIntegrityErrors(database: DatabaseSync, pragma: 'integrity_c
   return findings.filter((line) => line !== 'ok');
 }
 
-function requireAbsent(to: string): void {
-  if (existsSync(to)) throw new StoreError(`${to} already exists and is not overwritten.`);
+function requireAbsent(copyPath: string): void {
+  if (existsSync(copyPath)) throw new StoreError(`${copyPath} already exists and is not overwritten.`);
 }
 
-function requireSpace(to: string, neededBytes: number, freeBytes: number): void {
+function requireSpace(copyPath: string, neededBytes: number, freeBytes: number): void {
   if (freeBytes >= neededBytes + SPARE_BYTES) return;
   throw new StoreError(
-    `${to} may need ${formatMebibytes(neededBytes)}, and ${formatMebibytes(freeBytes)} are free there.`,
+    `${copyPath} may need ${formatMebibytes(neededBytes)}, and ${formatMebibytes(freeBytes)} are free there.`,
   );
 }
 

@@ -5,7 +5,7 @@ export type Epoch = {
   /** All ids and feed positions issued from now on are greater than this. */
   readonly start: number;
   /** Number of accounts whose feed cursors were invalidated. */
-  readonly accounts: number;
+  readonly accountCount: number;
 };
 
 /** The time from which epoch starts are computed, milliseconds since the Unix epoch. */
@@ -25,7 +25,7 @@ const EPOCH_IDS_PER_MS = 1_000;
  * @throws StoreError if this clock is behind the clock by which ids were issued, or if ids would exceed 2^53
  */
 export async function beginEpoch(queries: Queries, sequences: Sequences, now: number): Promise<Epoch> {
-  const start = EPOCH_IDS_PER_MS * Math.floor(now - EPOCH_ORIGIN_MS);
+  const epochStart = EPOCH_IDS_PER_MS * Math.floor(now - EPOCH_ORIGIN_MS);
   // Node ids are not raised: they are internal and end with their process, and PostgreSQL's advisory locks need them
   // below 2^31.
   const sequencesToRaise = (await sequences.readAll(queries)).filter(({ table }) => table !== 'nodes');
@@ -34,12 +34,12 @@ export async function beginEpoch(queries: Queries, sequences: Sequences, now: nu
     .select(({ fn }) => [fn.max<number | null>('position').as('last'), fn.countAll<number>().as('accounts')])
     .execute();
   const highestId = Math.max(0, ...sequencesToRaise.map(({ last }) => last), positionTotals?.last ?? 0);
-  if (highestId >= start || start > Number.MAX_SAFE_INTEGER / 2) {
+  if (highestId >= epochStart || epochStart > Number.MAX_SAFE_INTEGER / 2) {
     throw new StoreError(
       `The clock of this machine is wrong: it is at ${new Date(now).toISOString()}, and ids are at ${highestId}. Correct it and try again.`,
     );
   }
-  for (const sequence of sequencesToRaise) await sequences.raise(queries, sequence, start);
-  await queries.updateTable('positions').set({ position: start, epoch_start: start }).execute();
-  return { start, accounts: positionTotals?.accounts ?? 0 };
+  for (const sequence of sequencesToRaise) await sequences.raise(queries, sequence, epochStart);
+  await queries.updateTable('positions').set({ position: epochStart, epoch_start: epochStart }).execute();
+  return { start: epochStart, accountCount: positionTotals?.accounts ?? 0 };
 }

@@ -105,7 +105,7 @@ test('without space for the backup nothing is migrated: one line, and the databa
 
 test('two processes that open an old file concurrently both find it migrated', async (t) => {
   const path = loadRelease(t, oldest);
-  const opening = (as: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), as });
+  const opening = (as: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), openAs: as });
   const opened = await Promise.all([opening('service'), opening('command'), opening('command')]);
   for (const store of opened) await store.probe();
   for (const store of opened) await store.close();

@@ -34,27 +34,32 @@ export async function backUpBeforeMigration(
   const version = versionOf(database);
   if (version === 0 || version >= newest) return;
   const prefix = `${resolvePath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
-  const to = prefix + formatFileTimestamp(clock.now());
-  const bytes = await copyUnlessMigrated(database, to, version, freeBytes);
+  const backupPath = prefix + formatFileTimestamp(clock.now());
+  const bytes = await copyUnlessMigrated(database, backupPath, version, freeBytes);
   // `bytes` is undefined if another process has just made the backup, or has already migrated the database.
   if (bytes === undefined) return;
-  log.info({ event: 'database.kept', file: to, version, bytes });
+  log.info({ event: 'database.kept', file: backupPath, version, bytes });
   deleteOldBackups(resolvePath(path));
 }
 
 async function copyUnlessMigrated(
   database: DatabaseSync,
-  to: string,
+  backupPath: string,
   version: number,
   freeBytes: CopyOptions['freeBytes'],
 ): Promise<number | undefined> {
   const verify = (file: string) => verifyCopy(file, version);
   try {
-    return await copyDatabase({ database, to, verify, ...(freeBytes === undefined ? {} : { freeBytes }) });
+    return await copyDatabase({
+      database,
+      copyPath: backupPath,
+      verify,
+      ...(freeBytes === undefined ? {} : { freeBytes }),
+    });
   } catch (error) {
     // The caller retries while the database is busy.
     if (sqliteCode(error) === SQLITE_BUSY) throw error;
-    if (existsSync(to) || versionOf(database) !== version) return undefined;
+    if (existsSync(backupPath) || versionOf(database) !== version) return undefined;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`The database is at version ${version} and is not migrated without a copy of it: ${reason}`);
   }

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { addPipelined } from '../commit-events.ts';
+import { addPipelinedQuery } from '../commit-events.ts';
 import { migrate, versionOf } from '../migrate.ts';
 import type { Sequences } from '../sequences.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode } from '../sqlite/connection.ts';
@@ -11,26 +11,26 @@ import { sequences } from '../sqlite/sequences.ts';
 import { StoreError, type Tx } from '../store.ts';
 import { checkCopy, copyDatabase } from './backup.ts';
 
-/** Timeout for other processes that have the file open to close it. */
-const BUSY_TIMEOUT_MS = 5_000;
+/** Maximum time to wait until other processes close the old database. */
+const CHECKPOINT_TIMEOUT_MS = 5_000;
 
 export type ReplaceOptions<T> = {
   readonly path: string;
-  readonly from: string;
+  readonly backupPath: string;
   /** Suffix of the file name under which the old database is kept. */
-  readonly stamp: string;
+  readonly keptSuffix: string;
   /** Whether an existing database may be replaced. */
   readonly force: boolean;
   /** Changes the copy in one transaction, before it gets its final name. */
-  readonly prepare: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
+  readonly prepareCopy: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
 };
 
 export type ReplaceResult<T> = {
   /** The version of the backup before its migration. */
   readonly version: number;
   /** Path of the old database; undefined if there was none. */
-  readonly kept: string | undefined;
-  readonly prepared: T;
+  readonly keptPath: string | undefined;
+  readonly prepareResult: T;
 };
 
 /**
@@ -40,14 +40,15 @@ export type ReplaceResult<T> = {
  * @throws StoreError with one line for the operator; the database is then unchanged
  */
 export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<ReplaceResult<T>> {
-  const { from, force, stamp } = options;
-  if (!existsSync(from)) throw new StoreError(`There is no backup ${from}.`);
+  const { backupPath, force, keptSuffix } = options;
+  if (!existsSync(backupPath)) throw new StoreError(`There is no backup ${backupPath}.`);
   createFolder(dirname(options.path));
   const path = resolvePath(options.path);
-  if (path === resolvePath(from)) throw new StoreError(`${from} is the database itself, not a backup of it.`);
+  if (path === resolvePath(backupPath))
+    throw new StoreError(`${backupPath} is the database itself, not a backup of it.`);
   const lock = lockDatabase(path);
   const temporaryPath = `${path}.restoring`;
-  const keptPath = `${path}.replaced-${stamp}`;
+  const keptPath = `${path}.replaced-${keptSuffix}`;
   try {
     const databaseExists = existsSync(path);
     if (databaseExists && !force) {
@@ -56,43 +57,43 @@ export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<Re
     if (existsSync(keptPath)) throw new StoreError(`${keptPath} already exists and is not overwritten.`);
     // Remove the files of an interrupted restore.
     removeDatabaseFiles(temporaryPath);
-    const version = await copyBackup(from, temporaryPath);
-    const prepared = await migrateAndPrepare(temporaryPath, options);
+    const version = await copyBackup(backupPath, temporaryPath);
+    const prepareResult = await migrateAndPrepare(temporaryPath, options);
     if (databaseExists) checkpointWal(path, keptPath);
     swapFiles(path, temporaryPath, keptPath);
-    return { version, kept: databaseExists ? keptPath : undefined, prepared };
+    return { version, keptPath: databaseExists ? keptPath : undefined, prepareResult };
   } finally {
     removeDatabaseFiles(temporaryPath);
     lock.close();
   }
 }
 
-async function copyBackup(from: string, to: string): Promise<number> {
+async function copyBackup(backupPath: string, copyPath: string): Promise<number> {
   let backup: SqliteConnection | undefined;
   try {
-    backup = new SqliteConnection(from, { readOnly: true, waitsWhenBusy: true });
+    backup = new SqliteConnection(backupPath, { readOnly: true, waitsWhenBusy: true });
     const { database } = backup;
     const version = versionOf(database);
-    if (version === 0) throw new StoreError(`${from} is not a backup of Carillon.`);
-    await copyDatabase({ database, to, verify: (file) => checkCopy(file, async () => undefined) });
+    if (version === 0) throw new StoreError(`${backupPath} is not a backup of Carillon.`);
+    await copyDatabase({ database, copyPath, verify: (file) => checkCopy(file, async () => undefined) });
     return version;
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    throw new StoreError(`The backup ${from} cannot be read: ${error instanceof Error ? error.message : error}.`);
+    throw new StoreError(`The backup ${backupPath} cannot be read: ${error instanceof Error ? error.message : error}.`);
   } finally {
     backup?.close();
   }
 }
 
-async function migrateAndPrepare<T>(file: string, { prepare }: ReplaceOptions<T>): Promise<T> {
+async function migrateAndPrepare<T>(file: string, { prepareCopy }: ReplaceOptions<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: false });
   try {
     copy.exec('pragma synchronous = full');
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const pipelinedQueries: Promise<unknown>[] = [];
-    const withCommit: Tx['withCommit'] = (query) => addPipelined(pipelinedQueries, copy.queries, query);
-    const result = await prepare({ queries: copy.queries, withCommit }, sequences);
+    const withCommit: Tx['withCommit'] = (query) => addPipelinedQuery(pipelinedQueries, copy.queries, query);
+    const result = await prepareCopy({ queries: copy.queries, withCommit }, sequences);
     await Promise.all(pipelinedQueries);
     copy.exec('commit');
     return result;
@@ -111,7 +112,7 @@ function checkpointWal(path: string, keptPath: string): void {
   const [walPath, keptWalPath] = [`${path}-wal`, `${keptPath}-wal`];
   if (existsSync(walPath)) copyFileSync(walPath, keptWalPath);
   try {
-    const oldDatabase = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+    const oldDatabase = new DatabaseSync(path, { timeout: CHECKPOINT_TIMEOUT_MS });
     try {
       oldDatabase.exec('pragma journal_mode = delete');
     } finally {

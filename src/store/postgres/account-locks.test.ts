@@ -9,7 +9,7 @@ function createWrites(locks: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const write = (accountId: number, how: 'exclusive' | 'shared', name: string) =>
-    locks.run(accountId, how, async () => {
+    locks.runWithLock(accountId, how, async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));

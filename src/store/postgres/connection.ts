@@ -5,7 +5,7 @@ import { registerRunner, type SendQuery, StatementDriver, type StatementMode } f
 import type { Queries } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
-const INT8 = 20;
+const INT8_OID = 20;
 
 /** Shared by all connections, so that queries are compiled once for all of them. */
 const adapter = new PostgresAdapter();
@@ -13,7 +13,7 @@ const adapter = new PostgresAdapter();
 /** Reads int8 as a number instead of text: all our integers are below 2^53. */
 const typeParsers = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
+    oid === INT8_OID && format !== 'binary' ? Number : pg.types.getTypeParser(oid, format ?? 'text'),
 };
 
 /** Options of Carillon in the query string of `postgres://…?`, which are not passed to PostgreSQL. */
@@ -64,13 +64,13 @@ export function parseDatabaseAddress(address: string): { address: string; addres
  * was made while a table was almost empty would choose a sequential scan, and keep it when thousands of deliveries are
  * pending.
  */
-export const PREFER_INDEX_PLANS = 'set enable_seqscan = off; set jit = off';
+export const PREFER_INDEX_PLANS_SQL = 'set enable_seqscan = off; set jit = off';
 
 /**
  * Returns the driver options of every connection. With `pipeline`, a query is sent without waiting for the results of
  * earlier queries.
  */
-export function clientOptions(address: string) {
+export function createClientOptions(address: string) {
   return {
     connectionString: address,
     application_name: 'carillon',
@@ -128,8 +128,8 @@ export function createQueryFunction(
 ): QueryFunction {
   const timeoutOption = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   return (text, values, mode) => {
-    const name = addressOptions.prepared && mode !== 'unprepared' ? { name: statementNameOf(text) } : {};
-    const query = { text, values: [...values], ...name, ...timeoutOption };
+    const nameOption = addressOptions.prepared && mode !== 'unprepared' ? { name: statementNameOf(text) } : {};
+    const query = { text, values: [...values], ...nameOption, ...timeoutOption };
     return runner.query(query).catch((error: unknown) => {
       if (isStalePlan(error)) withNewStatementName(query);
       throw mapError(error);
@@ -176,19 +176,19 @@ export function sqlStateOf(error: unknown): string | undefined {
  * SQLSTATE of idle_in_transaction_session_timeout: this process was paused in a transaction, so the database closed the
  * connection.
  */
-const IDLE_IN_TRANSACTION = '25P03';
+const IDLE_IN_TRANSACTION_SQLSTATE = '25P03';
 
 /**
  * SQLSTATEs, or their prefixes, that concern the state of the database instead of the query: connections, resources,
  * operator intervention.
  */
-const UNAVAILABLE_SQLSTATES = ['08', '25006', IDLE_IN_TRANSACTION, '53', '57', '58', 'XX'];
+const UNAVAILABLE_SQLSTATES = ['08', '25006', IDLE_IN_TRANSACTION_SQLSTATE, '53', '57', '58', 'XX'];
 
 /** Whether the connection was lost or could not be opened. */
 export function isConnectionLost(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
   if (sqlState !== undefined)
-    return sqlState.startsWith('08') || sqlState.startsWith('57P') || sqlState === IDLE_IN_TRANSACTION;
+    return sqlState.startsWith('08') || sqlState.startsWith('57P') || sqlState === IDLE_IN_TRANSACTION_SQLSTATE;
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /^E[A-Z]+$/.test(code) || /connection|terminat|timeout/i.test(error.message);

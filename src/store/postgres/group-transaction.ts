@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Problem } from '../../problems.ts';
-import { addPipelined, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
+import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
 import type { CommitEvents, LockMode, Queries, Tx } from '../store.ts';
 import {
   type AddressOptions,
@@ -18,7 +18,7 @@ import { QueryBatcher } from './query-batcher.ts';
  * concurrent transaction has just inserted or deleted the row; the retry sees it), a stale plan after a migration, and
  * lock timeout.
  */
-const RETRYABLE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
+const RETRYABLE_WRITE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
 
 /** Class id of the advisory locks of accounts. */
 const ACCOUNT_LOCK_CLASS = 0x43_41_52_49;
@@ -66,17 +66,17 @@ export class TransactionConnection {
     this.client = client;
     this.#addressOptions = addressOptions;
     this.#timeouts = timeouts;
-    const send = createQueryFunction(client, addressOptions, (error) => this.#noteFailure(error), timeouts?.answerMs);
+    const send = createQueryFunction(client, addressOptions, (error) => this.#recordFailure(error), timeouts?.answerMs);
     this.queries = createQueries(send);
     // Batches the queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
     // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
     // the process.
-    client.on('error', (error) => this.#noteFailure(error));
+    client.on('error', (error) => this.#recordFailure(error));
   }
 
   /** Begins a transaction of `memberCount` members. Returns a session for each of them. */
-  begin(memberCount: number): { begun: Promise<unknown>; sessions: readonly MemberSession[] } {
+  begin(memberCount: number): { beginQuery: Promise<unknown>; sessions: readonly MemberSession[] } {
     this.failure = undefined;
     this.failedSession = undefined;
     while (this.#sessions.length < memberCount) this.#sessions.push(this.#createSession());
@@ -84,7 +84,7 @@ export class TransactionConnection {
     for (const session of sessions) session.hasChanged = false;
     const timeoutSql =
       this.#timeouts && `; set local idle_in_transaction_session_timeout = ${this.#timeouts.idleInTransactionMs}`;
-    return { begun: this.send(`begin${timeoutSql ?? ''}`), sessions };
+    return { beginQuery: this.send(`begin${timeoutSql ?? ''}`), sessions };
   }
 
   /**
@@ -94,31 +94,31 @@ export class TransactionConnection {
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
     const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.answerMs };
     const sentQuery = this.client.query({ text, values: [...values], ...timeoutOption }).catch((error: unknown) => {
-      throw this.#noteFailure(error);
+      throw this.#recordFailure(error);
     });
     sentQuery.catch(() => undefined);
     return sentQuery;
   }
 
   #createSession(): MemberSession {
-    const noteChange = (text: string) => {
+    const recordChange = (text: string) => {
       if (!text.startsWith('select')) session.hasChanged = true;
     };
-    const noteFailure = (error: unknown) => this.#noteFailure(error, session);
-    const sendNow = createQueryFunction(this.client, this.#addressOptions, noteFailure, this.#timeouts?.answerMs);
+    const recordFailure = (error: unknown) => this.#recordFailure(error, session);
+    const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.answerMs);
     const send: QueryFunction = (text, values, mode) => {
-      noteChange(text);
+      recordChange(text);
       return sendNow(text, values, mode);
     };
     const queries = createQueries(send, (text, parameters) => {
-      noteChange(text);
+      recordChange(text);
       return this.#batcher.query(text, parameters);
     });
     const session: MemberSession = { queries, hasChanged: false };
     return session;
   }
 
-  #noteFailure(error: unknown, session?: MemberSession): unknown {
+  #recordFailure(error: unknown, session?: MemberSession): unknown {
     if (this.failure === undefined) {
       this.failure = error;
       this.failedSession = session;
@@ -144,7 +144,7 @@ class GroupMember {
   readonly beforeCommit = new BeforeCommitActions();
   readonly conditions: Promise<unknown>[] = [];
   /** For each account lock that the write has requested: whether the lock was acquired. */
-  readonly locks: Promise<boolean>[] = [];
+  readonly lockResults: Promise<boolean>[] = [];
   readonly session: MemberSession;
 
   constructor(session: MemberSession) {
@@ -168,37 +168,37 @@ export async function runTransaction(
   connection: TransactionConnection,
   requests: readonly WriteRequest[],
 ): Promise<GroupResult> {
-  const { begun, sessions } = connection.begin(requests.length);
+  const { beginQuery, sessions } = connection.begin(requests.length);
   const group = new GroupTransaction(connection, requests);
-  group.pipelinedQueries.push(begun);
+  group.pipelinedQueries.push(beginQuery);
   const members = sessions.map((session) => new GroupMember(session));
   const runningWrites = requests.map((request, index) => {
     const member = members[index] as GroupMember;
-    return member.run(request, group.txOf(member));
+    return member.run(request, group.createTx(member));
   });
   const settledWrites = await Promise.allSettled(runningWrites);
-  const locksHeld = await Promise.all(
-    members.map(async ({ locks }) => !(await Promise.all(locks)).includes(false)),
+  const hasLocksByMember = await Promise.all(
+    members.map(async ({ lockResults }) => !(await Promise.all(lockResults)).includes(false)),
   ).catch(() => []);
   const mayCommit = members.every(({ session }, index) => {
-    return locksHeld[index] === true && (settledWrites[index]?.status === 'fulfilled' || !session.hasChanged);
+    return hasLocksByMember[index] === true && (settledWrites[index]?.status === 'fulfilled' || !session.hasChanged);
   });
   if (connection.failure !== undefined || !mayCommit || settledWrites.every(({ status }) => status === 'rejected')) {
     await connection.send('rollback').catch(() => undefined);
     return {
       results: isExclusive(requests)
-        ? [resultAfterRollback(connection, settledWrites)]
-        : resultsAfterRollback(connection, members, settledWrites, locksHeld),
+        ? [decideRetry(connection, settledWrites)]
+        : decideGroupRetries(connection, members, settledWrites, hasLocksByMember),
     };
   }
 
   const mergedMember = new GroupMember({ queries: connection.queries, hasChanged: true });
   for (const [index, { commitEvents, beforeCommit }] of members.entries()) {
     if (settledWrites[index]?.status === 'rejected') continue;
-    mergedMember.commitEvents.add(commitEvents);
+    mergedMember.commitEvents.merge(commitEvents);
     mergedMember.beforeCommit.addAll(beforeCommit);
   }
-  const runningActions = mergedMember.beforeCommit.runAll(group.txOf(mergedMember));
+  const runningActions = mergedMember.beforeCommit.runAll(group.createTx(mergedMember));
   const runningCommit = connection.send('commit');
   const commitResults = await Promise.allSettled([runningCommit, runningActions, ...group.pipelinedQueries]);
   const firstRejection = commitResults.find((result) => result.status === 'rejected');
@@ -232,23 +232,23 @@ class GroupTransaction {
     const accountIds = requests.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
     this.#sharedLocks = this.#isExclusive
       ? Promise.resolve(new Set<number>())
-      : this.#lockShared([...new Set(accountIds)]);
+      : this.#tryLockShared([...new Set(accountIds)]);
     this.#sharedLocks.catch(() => undefined);
   }
 
-  txOf({ commitEvents: events, beforeCommit, conditions, locks, session: { queries } }: GroupMember): Tx {
+  createTx({ commitEvents: events, beforeCommit, conditions, lockResults, session: { queries } }: GroupMember): Tx {
     return {
       queries,
       events,
       lockAccount: (accountId, lockMode) => {
-        const lockResult = this.#lock(accountId, lockMode);
+        const lockResult = this.#lockAccount(accountId, lockMode);
         // The lock is checked when the write has run. Until then, a rejection must not count as unhandled.
         lockResult.catch(() => undefined);
-        locks.push(lockResult);
+        lockResults.push(lockResult);
       },
-      tryLock: (name) => this.#tryLock(name),
-      withCommit: (query) => addPipelined(this.pipelinedQueries, queries, query),
-      commitIf: (condition) => addPipelined(conditions, queries, condition),
+      tryLock: (name) => this.#tryNamedLock(name),
+      withCommit: (query) => addPipelinedQuery(this.pipelinedQueries, queries, query),
+      commitIf: (condition) => addPipelinedQuery(conditions, queries, condition),
       beforeCommit: (action, item) => beforeCommit.add(action, item),
       dedupe: (key, query) => this.#dedupe(key, query),
       // Another node may have changed permissions since they were cached.
@@ -260,17 +260,17 @@ class GroupTransaction {
    * Locks an account. In a transaction of its own, a write waits for the lock. In a group it never waits, and a missing
    * lock rolls the group back.
    */
-  async #lock(accountId: number, lockMode: LockMode): Promise<boolean> {
+  async #lockAccount(accountId: number, lockMode: LockMode): Promise<boolean> {
     if (!this.#isExclusive) return lockMode === 'shared' && (await this.#sharedLocks).has(accountId);
     const lockSuffix = lockMode === 'shared' ? '_shared' : '';
     this.pipelinedQueries.push(
-      this.#connection.send(`select pg_advisory_xact_lock${lockSuffix}($1, $2)`, accountLockKey(accountId)),
+      this.#connection.send(`select pg_advisory_xact_lock${lockSuffix}($1, $2)`, toAccountLockKeys(accountId)),
     );
     return true;
   }
 
-  async #lockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const lockKeys = accountIds.map((accountId) => accountLockKey(accountId)[1]);
+  async #tryLockShared(accountIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const lockKeys = accountIds.map((accountId) => toAccountLockKeys(accountId)[1]);
     const { rows } = await this.#connection.send(
       `select pg_try_advisory_xact_lock_shared($1, key) as held from unnest($2::int4[]) with ordinality as keys (key, number)
         order by number`,
@@ -279,7 +279,7 @@ class GroupTransaction {
     return new Set(accountIds.filter((_, index) => rows[index]?.held === true));
   }
 
-  async #tryLock(name: string): Promise<boolean> {
+  async #tryNamedLock(name: string): Promise<boolean> {
     // The members share a transaction, so the database would grant the lock twice.
     if (this.#lockNames.has(name)) return false;
     this.#lockNames.add(name);
@@ -299,7 +299,7 @@ class GroupTransaction {
  * Returns the keys of the advisory lock of an account. Keys have 32 bits: accounts with the same lower 31 bits share a
  * lock.
  */
-const accountLockKey = (accountId: number) => [ACCOUNT_LOCK_CLASS, accountId % 2 ** 31] as const;
+const toAccountLockKeys = (accountId: number) => [ACCOUNT_LOCK_CLASS, accountId % 2 ** 31] as const;
 
 const isLockHeld = ({ rows }: pg.QueryResult): boolean => rows[0]?.held === true;
 
@@ -308,7 +308,7 @@ function toWriteResult(settledWrite: PromiseSettledResult<unknown>): WriteResult
 }
 
 /** Returns the result of a single write whose transaction was rolled back. */
-function resultAfterRollback(
+function decideRetry(
   { failure }: TransactionConnection,
   [settledWrite]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
@@ -320,18 +320,18 @@ function resultAfterRollback(
  * Returns the results of a group that was rolled back: the member that caused the rollback is retried in its own
  * transaction, the other members in a group.
  */
-function resultsAfterRollback(
+function decideGroupRetries(
   { failure, failedSession }: TransactionConnection,
   members: readonly GroupMember[],
   settledWrites: readonly PromiseSettledResult<unknown>[],
-  locksHeld: readonly boolean[],
+  hasLocksByMember: readonly boolean[],
 ): WriteResult[] {
   return members.map(({ session }, index) => {
     const result = settledWrites[index];
     // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
     if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
     const isRollbackCause =
-      failure === undefined ? locksHeld[index] !== true : [undefined, session].includes(failedSession);
+      failure === undefined ? hasLocksByMember[index] !== true : [undefined, session].includes(failedSession);
     return { error: failure, retryAs: isRollbackCause ? 'exclusive' : 'shared' };
   });
 }
@@ -339,5 +339,5 @@ function resultsAfterRollback(
 /** Whether an immediate retry is likely to succeed. */
 function isTransient(error: unknown): boolean {
   if (error instanceof Problem || isTimeout(error)) return false;
-  return RETRYABLE_SQLSTATES.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
+  return RETRYABLE_WRITE_SQLSTATES.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
 }

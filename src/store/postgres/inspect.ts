@@ -4,13 +4,17 @@ import type { DatabaseLocation } from '../database-url.ts';
 import type { DatabaseInspection } from '../inspection.ts';
 import { loadMigrations } from '../migrate.ts';
 import type { Queries } from '../store.ts';
-import { clientOptions, createQueries, createQueryFunction, parseDatabaseAddress } from './connection.ts';
+import { createClientOptions, createQueries, createQueryFunction, parseDatabaseAddress } from './connection.ts';
 import { NODE_LOCK_CLASS } from './notifier.ts';
 import { dialect } from './open.ts';
 
 /** Settings that must be on: otherwise a crash may lose or corrupt acknowledged writes. */
-const MUST_BE_ON = ['fsync', 'synchronous_commit', 'full_page_writes'];
+const REQUIRED_SETTINGS = ['fsync', 'synchronous_commit', 'full_page_writes'];
 
+/**
+ * The result of one query: version of the server, size of the database, its clock (`at`), whether it contains the
+ * migrations table (`made`), and the number of connected nodes.
+ */
 type DatabaseFacts = { engine: string; bytes: number; at: number; made: boolean; nodes: number };
 
 export async function inspect(
@@ -18,7 +22,7 @@ export async function inspect(
   now: () => number,
 ): Promise<DatabaseInspection> {
   const { address, addressOptions } = parseDatabaseAddress(url);
-  const client = new pg.Client(clientOptions(address));
+  const client = new pg.Client(createClientOptions(address));
   // Ignore errors of the connection: the next query reports that it is lost.
   client.on('error', () => undefined);
   await client.connect();
@@ -71,6 +75,8 @@ async function versionOf(queries: Queries): Promise<number> {
 
 async function findWeakSettings(queries: Queries): Promise<string[]> {
   const { rows } = await sql<{ name: string; setting: string }>`
-    select name, setting from pg_settings where name in (${sql.join(MUST_BE_ON)}) order by name`.execute(queries);
+    select name, setting from pg_settings where name in (${sql.join(REQUIRED_SETTINGS)}) order by name`.execute(
+    queries,
+  );
   return rows.filter(({ setting }) => setting === 'off').map(({ name }) => `${name} is off`);
 }

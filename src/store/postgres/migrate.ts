@@ -25,13 +25,13 @@ const MIGRATION_LOCK = 0x43_41_52_4d;
  * Lock timeout of a migration. It is short, because queries queue behind a waiting DDL lock: a long read (an export, a
  * dump) must not block the nodes of the old version.
  */
-const LOCK_TIMEOUT = '2s';
+const MIGRATION_LOCK_TIMEOUT = '2s';
 /** Delay before a migration that did not get its locks is retried. */
 const RETRY_DELAY_MS = 3_000;
-const MAX_ATTEMPTS = 20;
+const MAX_MIGRATION_ATTEMPTS = 20;
 
 /** SQLSTATEs after which a migration is retried: lock timeout, and deadlock with a node of the old version. */
-const RETRYABLE_SQLSTATES = ['55P03', '40P01'];
+const RETRYABLE_MIGRATION_SQLSTATES = ['55P03', '40P01'];
 
 /** Migrates the database; retries while other nodes hold conflicting locks. */
 export async function migrateWithRetries(pool: Pool, { clock, log }: { clock: Clock; log: Log }): Promise<void> {
@@ -40,7 +40,8 @@ export async function migrateWithRetries(pool: Pool, { clock, log }: { clock: Cl
       await migrate(pool);
       return;
     } catch (error) {
-      if (!RETRYABLE_SQLSTATES.includes(sqlStateOf(error) ?? '') || attempt === MAX_ATTEMPTS) throw error;
+      if (!RETRYABLE_MIGRATION_SQLSTATES.includes(sqlStateOf(error) ?? '') || attempt === MAX_MIGRATION_ATTEMPTS)
+        throw error;
       log.warn({ event: 'database.waiting', err: error });
     }
     await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
@@ -71,7 +72,7 @@ async function migrate(pool: Pool): Promise<void> {
         `The database is at version ${currentVersion}, from a newer Carillon; this one knows ${allMigrations.length}. Update Carillon.`,
       );
     }
-    await client.query(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
+    await client.query(`set local lock_timeout = '${MIGRATION_LOCK_TIMEOUT}'`);
     for (const migration of allMigrations.slice(currentVersion)) {
       await client.query(migration.sql);
       await client.query('insert into migrations (version, name) values ($1, $2)', [migration.version, migration.name]);

@@ -5,14 +5,14 @@ import { CommitEventsBuilder } from '../commit-events.ts';
 import type { ClusterSession, CommitEvents, Queries } from '../store.ts';
 import {
   type AddressOptions,
-  clientOptions,
+  createClientOptions,
   createQueries,
   createQueryFunction,
   isTimeout,
-  PREFER_INDEX_PLANS,
+  PREFER_INDEX_PLANS_SQL,
 } from './connection.ts';
 
-const CHANNEL = 'carillon';
+const NOTIFY_CHANNEL = 'carillon';
 
 /**
  * Maximum number of ids per message between nodes. The payload of a NOTIFY is limited to 8,000 bytes. This number of
@@ -53,8 +53,8 @@ type CommitEventMessage = {
 /**
  * The notifier: a dedicated connection of this node for LISTEN/NOTIFY, heartbeats and the advisory lock that shows that
  * the node is connected. Commit events are published to the other nodes on one channel, batched per event-loop
- * iteration. Messages between nodes may be lost: polling finds the same work, so messages only reduce latency. A lost
- * connection is opened again.
+ * iteration. Messages between nodes may be lost: nodes also poll for pending deliveries, so messages only reduce the
+ * latency. A lost connection is opened again.
  */
 export class NotifierSession implements ClusterSession {
   readonly #address: string;
@@ -76,14 +76,14 @@ export class NotifierSession implements ClusterSession {
 
   constructor(ports: {
     address: string;
-    extras: AddressOptions;
+    addressOptions: AddressOptions;
     clock: Clock;
     log: Log;
     onEvents: (events: CommitEvents) => void;
     onReconnected: () => void;
   }) {
     this.#address = ports.address;
-    this.#addressOptions = ports.extras;
+    this.#addressOptions = ports.addressOptions;
     this.#clock = ports.clock;
     this.#log = ports.log;
     this.#onEvents = ports.onEvents;
@@ -92,7 +92,7 @@ export class NotifierSession implements ClusterSession {
 
   async open(): Promise<void> {
     const client = new pg.Client({
-      ...clientOptions(this.#address),
+      ...createClientOptions(this.#address),
       connectionTimeoutMillis: NOTIFIER_QUERY_TIMEOUT_MS,
       query_timeout: NOTIFIER_QUERY_TIMEOUT_MS,
     });
@@ -103,8 +103,8 @@ export class NotifierSession implements ClusterSession {
     });
     try {
       await client.connect();
-      if (this.#addressOptions.prepared) await client.query(PREFER_INDEX_PLANS);
-      if (this.#addressOptions.listen) await client.query(`listen ${CHANNEL}`);
+      if (this.#addressOptions.prepared) await client.query(PREFER_INDEX_PLANS_SQL);
+      if (this.#addressOptions.listen) await client.query(`listen ${NOTIFY_CHANNEL}`);
       if (this.#nodeId !== undefined) await client.query(TRY_LOCK_SQL, [NODE_LOCK_CLASS, this.#nodeId]);
       if (this.#isClosed) throw new Error('the session is closed');
     } catch (error) {
@@ -113,7 +113,7 @@ export class NotifierSession implements ClusterSession {
     }
     this.#client = client;
     this.#queries = createQueries(
-      createQueryFunction(client, this.#addressOptions, (error) => this.#noteTimeout(error)),
+      createQueryFunction(client, this.#addressOptions, (error) => this.#recordTimeout(error)),
     );
   }
 
@@ -123,7 +123,7 @@ export class NotifierSession implements ClusterSession {
     return this.#queries;
   }
 
-  async takeNodeLock(nodeId: number): Promise<void> {
+  async acquireNodeLock(nodeId: number): Promise<void> {
     this.#nodeId = nodeId;
     await this.#runQuery(TRY_LOCK_SQL, [NODE_LOCK_CLASS, nodeId]);
   }
@@ -142,8 +142,8 @@ export class NotifierSession implements ClusterSession {
    */
   publish(events: CommitEvents): void {
     if (!this.#addressOptions.listen || this.#isClosed) return;
-    this.#unsentEvents.add(events);
-    this.#runningSend ??= this.#sendAll();
+    this.#unsentEvents.merge(events);
+    this.#runningSend ??= this.#sendUnsentEvents();
   }
 
   async close(): Promise<void> {
@@ -156,7 +156,7 @@ export class NotifierSession implements ClusterSession {
     await client?.end();
   }
 
-  async #sendAll(): Promise<void> {
+  async #sendUnsentEvents(): Promise<void> {
     // Batch the commit events of one event-loop iteration.
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (hasEvents(this.#unsentEvents)) {
@@ -165,7 +165,7 @@ export class NotifierSession implements ClusterSession {
       try {
         for (const message of toMessages(events))
           await this.#runQuery('select pg_notify($1, $2)', [
-            CHANNEL,
+            NOTIFY_CHANNEL,
             JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
           ]);
       } catch (error) {
@@ -182,9 +182,9 @@ export class NotifierSession implements ClusterSession {
       return;
     }
     const events = new CommitEventsBuilder(message.leaves ? 'other' : 'deliverer');
-    events.addPending(message.pending ?? []);
+    events.addPendingHooks(message.pending ?? []);
     events.addManualAttempts(message.asked ?? []);
-    for (const [hookId, reason] of message.ended ?? []) events.addEnded([hookId], reason);
+    for (const [hookId, reason] of message.ended ?? []) events.addEndedHooks([hookId], reason);
     events.addChangedSecrets(message.changed ?? []);
     events.addAccountsWithOccurrences(message.happened ?? []);
     if (message.access) events.addAccessChange();
@@ -218,12 +218,12 @@ export class NotifierSession implements ClusterSession {
     if (this.#client === undefined) throw new Error('the connection to the database is lost');
     const runningQuery = this.#client.query({ text, values: [...values] });
     const { rows } = await runningQuery.catch((error: unknown) => {
-      throw this.#noteTimeout(error);
+      throw this.#recordTimeout(error);
     });
     return rows;
   }
 
-  #noteTimeout(error: unknown): unknown {
+  #recordTimeout(error: unknown): unknown {
     if (isTimeout(error)) this.#hasTimedOut = true;
     return error;
   }
@@ -247,20 +247,23 @@ function hasEvents(events: CommitEvents): boolean {
 }
 
 function countIds({
-  pending,
+  pendingByHook,
   manualAttempts,
   endedHooks,
   changedSecrets,
   accountsWithOccurrences,
 }: CommitEvents): number {
-  return pending.size + manualAttempts.size + endedHooks.size + changedSecrets.size + accountsWithOccurrences.size;
+  return (
+    pendingByHook.size + manualAttempts.size + endedHooks.size + changedSecrets.size + accountsWithOccurrences.size
+  );
 }
 
 function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
-  const { pending, manualAttempts, endedHooks, changedSecrets, accountsWithOccurrences, hasAccessChanged } = events;
+  const { pendingByHook, manualAttempts, endedHooks, changedSecrets, accountsWithOccurrences, hasAccessChanged } =
+    events;
   if (countIds(events) <= MAX_IDS_PER_MESSAGE) {
     yield {
-      pending: [...pending.keys()],
+      pending: [...pendingByHook.keys()],
       asked: [...manualAttempts],
       ended: [...endedHooks],
       ...(changedSecrets.size > 0 ? { changed: [...changedSecrets] } : {}),
@@ -269,15 +272,15 @@ function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
     };
     return;
   }
-  for (const pending of messageBatchesOf(events.pending.keys())) yield { pending };
-  for (const asked of messageBatchesOf(events.manualAttempts)) yield { asked };
-  for (const ended of messageBatchesOf(events.endedHooks)) yield { ended };
-  for (const changed of messageBatchesOf(events.changedSecrets)) yield { changed };
-  for (const happened of messageBatchesOf(events.accountsWithOccurrences)) yield { happened };
+  for (const pending of splitIntoBatches(events.pendingByHook.keys())) yield { pending };
+  for (const asked of splitIntoBatches(events.manualAttempts)) yield { asked };
+  for (const ended of splitIntoBatches(events.endedHooks)) yield { ended };
+  for (const changed of splitIntoBatches(events.changedSecrets)) yield { changed };
+  for (const happened of splitIntoBatches(events.accountsWithOccurrences)) yield { happened };
   if (events.hasAccessChanged) yield { access: true };
 }
 
-function* messageBatchesOf<T>(items: Iterable<T>): Generator<T[]> {
+function* splitIntoBatches<T>(items: Iterable<T>): Generator<T[]> {
   const allItems = [...items];
   for (let start = 0; start < allItems.length; start += MAX_IDS_PER_MESSAGE)
     yield allItems.slice(start, start + MAX_IDS_PER_MESSAGE);

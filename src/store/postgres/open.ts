@@ -36,16 +36,16 @@ const IDLE_IN_TRANSACTION_TIMEOUT_MS = 4_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Connections reserved for background writes, which must not wait behind API requests. */
-const BACKGROUND_CONNECTIONS = 3;
+const BACKGROUND_POOL_SIZE = 3;
 
 /**
- * Number of connections that a service opens at its start: one for the session of the node (LISTEN and heartbeat), one for writes, one for reads, two for
- * background writes.
+ * Number of connections that a service opens at its start: one for the session of the node (LISTEN and heartbeat), one
+ * for writes, one for reads, two for background writes.
  */
 const MIN_CONNECTIONS = 5;
 
 /** The SQLSTATE too_many_connections: the limit of the server, the database or the role is reached. */
-const TOO_MANY_CONNECTIONS = '53300';
+const TOO_MANY_CONNECTIONS_SQLSTATE = '53300';
 
 /** Maximum age of cached callers. Other nodes send a message when they revoke access, but the message may be lost. */
 const ACCESS_TTL_MS = 1_000;
@@ -56,10 +56,10 @@ const ACCESS_TTL_MS = 1_000;
 const ACCESS_TTL_WITHOUT_NOTIFY_MS = 50;
 
 /** Maximum number of concurrent reading requests per connection: enough to keep each connection busy. */
-const READS_PER_CONNECTION = 4;
+const MAX_READS_PER_CONNECTION = 4;
 
 /** Maximum number of attempts of a read whose connection was lost or whose plan is stale. */
-const MAX_ATTEMPTS = 3;
+const MAX_READ_ATTEMPTS = 3;
 
 type PostgresOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'postgres' }>>;
 
@@ -72,7 +72,7 @@ export async function openStore(options: PostgresOptions): Promise<Store> {
   try {
     const pool = new Pool(address, addressOptions, options.log);
     try {
-      await checkServer(pool, options.durability ?? 'full');
+      await requireSupportedServer(pool, options.durability ?? 'full');
       await migrateWithRetries(pool, options);
       return await createStore(pool, address, addressOptions, options);
     } catch (error) {
@@ -84,7 +84,7 @@ export async function openStore(options: PostgresOptions): Promise<Store> {
   }
 }
 
-async function checkServer(pool: Pool, durability: 'full' | 'any'): Promise<void> {
+async function requireSupportedServer(pool: Pool, durability: 'full' | 'any'): Promise<void> {
   const { rows } = await pool.query<{ version: number; encoding: string; fsync: string; commits: string }>(`
     select current_setting('server_version_num')::int / 10000 as version, current_setting('server_encoding') as encoding,
       current_setting('fsync') as fsync, current_setting('synchronous_commit') as commits`);
@@ -114,13 +114,13 @@ async function createStore(
 ): Promise<Store> {
   const { clock, log } = options;
   const readPool = new Pool(address, addressOptions, log);
-  const backgroundPool = new Pool(address, addressOptions, log, BACKGROUND_CONNECTIONS);
+  const backgroundPool = new Pool(address, addressOptions, log, BACKGROUND_POOL_SIZE);
   const commitListeners = new CommitListeners();
-  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
+  const groupListeners: ((writeCount: number, seconds: number) => void)[] = [];
   let accessChangeCount = 0;
   const notifierSession = new NotifierSession({
     address,
-    extras: addressOptions,
+    addressOptions,
     clock,
     log,
     onEvents(events) {
@@ -134,7 +134,7 @@ async function createStore(
       backgroundPool.replaceConnections();
     },
   });
-  if (options.as === 'service') {
+  if (options.openAs === 'service') {
     await notifierSession.open();
     await openOneConnectionEach([pool, readPool, backgroundPool, backgroundPool]).catch(async (error: unknown) => {
       await Promise.allSettled([notifierSession.close(), readPool.end(), backgroundPool.end()]);
@@ -142,13 +142,13 @@ async function createStore(
     });
   }
   const timeouts =
-    options.as === 'service'
+    options.openAs === 'service'
       ? { answerMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
       : undefined;
   const accessTtlMs = addressOptions.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
     onCommitted(events: CommitEvents) {
-      if (options.as === 'service') notifierSession.publish(events);
+      if (options.openAs === 'service') notifierSession.publish(events);
       return commitListeners.publish(events);
     },
     onGroup: (writeCount: number, seconds: number) => {
@@ -161,10 +161,10 @@ async function createStore(
   // Batch the reads of one event-loop iteration.
   const readBatcher = new QueryBatcher((text, values) => sendRead(text, values, 'prepared'), setImmediate);
   const read = createQueries(sendRead, (text, parameters) => readBatcher.query(text, parameters));
-  const readLimiter = new ReadLimiter(addressOptions.pool * READS_PER_CONNECTION, clock);
+  const readLimiter = new ReadLimiter(addressOptions.pool * MAX_READS_PER_CONNECTION, clock);
   const store: Store = {
     read,
-    readWithLimit: (work) => readLimiter.run(work),
+    readWithLimit: (work) => readLimiter.runWithPermit(work),
     clusterSession: notifierSession,
     write: (work, accountLock) => writeBatcher.write(work, accountLock),
     writeInBackground: (work) => backgroundWriteBatcher.write(work),
@@ -174,10 +174,10 @@ async function createStore(
     onGroupCommit: (listener) => groupListeners.push(listener),
     externalVersion: () => accessChangeCount + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
-    async dropOldRows(table, before, isStopped) {
+    async dropOldRows(table, cutoff, isStopped) {
       const now = clock.now();
       await createPartitions(store, now);
-      return dropPartitions(store, table, { before, now }, isStopped);
+      return dropPartitions(store, table, { cutoff, now }, isStopped);
     },
     async probe() {
       const row = { probe_id: 1, bytes: '' };
@@ -194,8 +194,8 @@ async function createStore(
         .close()
         .then(() => Promise.all([pool.end(), readPool.end(), backgroundPool.end()]));
       const { promise, resolve } = Promise.withResolvers<void>();
-      const cancel = clock.after(CLOSE_TIMEOUT_MS, resolve);
-      await Promise.race([allClosed, promise]).finally(cancel);
+      const cancelTimeout = clock.after(CLOSE_TIMEOUT_MS, resolve);
+      await Promise.race([allClosed, promise]).finally(cancelTimeout);
     },
   };
   await createPartitions(store, clock.now());
@@ -224,21 +224,21 @@ function createRetryingReader(pool: Pool): { query(query: pg.QueryConfig): Promi
           return await pool.query(attempt === 1 ? query : withNewStatementName(query));
         } catch (error) {
           const isRetryable = isStalePlan(error) || (isConnectionLost(error) && !isTimeout(error));
-          if (!isRetryable || attempt === MAX_ATTEMPTS) throw error;
+          if (!isRetryable || attempt === MAX_READ_ATTEMPTS) throw error;
         }
       }
     },
   };
 }
 
-function toStoreError(error: unknown, { pool }: AddressOptions, { as }: PostgresOptions): StoreError {
+function toStoreError(error: unknown, { pool }: AddressOptions, { openAs }: PostgresOptions): StoreError {
   if (error instanceof StoreError) return error;
-  if (sqlStateOf(error) === TOO_MANY_CONNECTIONS) {
-    const requirement =
-      as === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
-    const maxConnections = 2 * pool + BACKGROUND_CONNECTIONS + 1;
+  if (sqlStateOf(error) === TOO_MANY_CONNECTIONS_SQLSTATE) {
+    const requirementText =
+      openAs === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
+    const maxConnections = 2 * pool + BACKGROUND_POOL_SIZE + 1;
     return new StoreError(
-      `The database has too few connections left: ${requirement} ${maxConnections}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
+      `The database has too few connections left: ${requirementText} ${maxConnections}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
     );
   }
   const cause = error instanceof AggregateError ? error.errors[0] : error;

@@ -10,13 +10,13 @@ const WEEKS_AHEAD = 4;
 
 /**
  * Lock timeout for changes of partitions. It is short, because queries queue behind a waiting DDL lock. A failed change
- * is retried at the next round of retention.
+ * is retried at the next run of retention.
  */
-const LOCK_TIMEOUT = '2s';
+const PARTITION_LOCK_TIMEOUT = '2s';
 
 const weekOf = (atMs: number) => Math.floor(atMs / WEEK_MS);
 
-const partitionName = (table: HistoryTable, week: number) => `${table}_w${week}`;
+const partitionNameOf = (table: HistoryTable, week: number) => `${table}_w${week}`;
 
 /** Returns the weeks for which a table has a partition. */
 async function findPartitionWeeks(queries: Queries, table: HistoryTable): Promise<number[]> {
@@ -37,8 +37,8 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
     const existingWeeks = await findPartitionWeeks(store.read, table);
     for (let week = weekOf(now); week <= weekOf(now) + WEEKS_AHEAD; week += 1) {
       if (existingWeeks.includes(week)) continue;
-      const range = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
-      const createSql = `create table if not exists ${partitionName(table, week)} partition of ${table} for values ${range}`;
+      const rangeSql = `from (${week * WEEK_MS}) to (${(week + 1) * WEEK_MS})`;
+      const createSql = `create table if not exists ${partitionNameOf(table, week)} partition of ${table} for values ${rangeSql}`;
       await tryDdl(store, createSql);
     }
   }
@@ -48,32 +48,34 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
 export async function dropPartitions(
   store: Pick<Store, 'read' | 'write' | 'snapshot'>,
   table: HistoryTable,
-  { before, now }: { readonly before: number; readonly now: number },
+  { cutoff, now }: { readonly cutoff: number; readonly now: number },
   isStopped: () => boolean,
 ): Promise<number> {
-  let total = 0;
+  let droppedCount = 0;
   for (const week of (await findPartitionWeeks(store.read, table)).filter(
-    (weekNumber) => (weekNumber + 1) * WEEK_MS <= before,
+    (weekNumber) => (weekNumber + 1) * WEEK_MS <= cutoff,
   )) {
-    if (isStopped()) return total;
-    const name = partitionName(table, week);
+    if (isStopped()) return droppedCount;
+    const name = partitionNameOf(table, week);
     const countQuery = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
     // Count in a snapshot, because counting may take longer than the query timeout.
     const { rows } = await store.snapshot((queries) => countQuery.execute(queries));
-    if (await tryDdl(store, `drop table ${name}`)) total += rows[0]?.count ?? 0;
+    if (await tryDdl(store, `drop table ${name}`)) droppedCount += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`
-    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(historyTables[table])} < ${before}) as old`.execute(
+    select exists (select 1 from ${sql.table(`${table}_rest`)} where ${sql.ref(historyTables[table])} < ${cutoff}) as old`.execute(
     store.read,
   );
-  return rows[0]?.old ? total + (await deleteInBatches(store.write, table, { before, now }, isStopped)) : total;
+  return rows[0]?.old
+    ? droppedCount + (await deleteInBatches(store.write, table, { cutoff, now }, isStopped))
+    : droppedCount;
 }
 
 /** Runs a DDL statement. Returns false if it cannot be done now. */
 async function tryDdl(store: Pick<Store, 'write'>, statement: string): Promise<boolean> {
   try {
     await store.write(async ({ queries }) => {
-      await sql.raw(`set local lock_timeout = '${LOCK_TIMEOUT}'`).execute(queries);
+      await sql.raw(`set local lock_timeout = '${PARTITION_LOCK_TIMEOUT}'`).execute(queries);
       await sql.raw(statement).execute(queries);
     });
     return true;

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import type { Log } from '../../log.ts';
-import { type AddressOptions, clientOptions, isConnectionLost, PREFER_INDEX_PLANS } from './connection.ts';
+import { type AddressOptions, createClientOptions, isConnectionLost, PREFER_INDEX_PLANS_SQL } from './connection.ts';
 
 /** A connection pool; connections are opened on demand. */
 export class Pool {
@@ -15,7 +15,7 @@ export class Pool {
   constructor(address: string, addressOptions: AddressOptions, log: Log, maxConnections = addressOptions.pool) {
     this.maxConnections = maxConnections;
     this.#createPool = () => {
-      const pool = new pg.Pool({ ...clientOptions(address), max: maxConnections, idleTimeoutMillis: 60_000 });
+      const pool = new pg.Pool({ ...createClientOptions(address), max: maxConnections, idleTimeoutMillis: 60_000 });
       // An idle connection was lost. A new one is opened on demand.
       pool.on('error', (error) => log.warn({ event: 'database.connection_lost', err: error }));
       // Errors of busy connections are reported by their queries. Without a listener an error event would end
@@ -23,7 +23,7 @@ export class Pool {
       pool.on('connect', (client) => void client.on('error', () => undefined));
       // This query is sent before all other queries of the connection.
       if (addressOptions.prepared)
-        pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS).catch(() => undefined));
+        pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS_SQL).catch(() => undefined));
       pool.on('acquire', (client) => this.#checkedOutClients.add(client));
       pool.on('release', (_error, client) => this.#checkedOutClients.delete(client));
       return pool;

@@ -3,13 +3,13 @@ import type { TestContext } from 'node:test';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { sharedStores } from '../../../test/kit/service/stores.ts';
-import { clientOptions } from './connection.ts';
+import { createClientOptions } from './connection.ts';
 import { QueryBatcher } from './query-batcher.ts';
 
 for (const { test, database } of sharedStores) {
   /** Opens a connection with a query builder, and records the statements that are sent. */
   async function open(t: TestContext) {
-    const client = new pg.Client(clientOptions(await database(t)));
+    const client = new pg.Client(createClientOptions(await database(t)));
     await client.connect();
     // This cleanup is registered after that of the database, so it runs first.
     atEnd(t, () => client.end());

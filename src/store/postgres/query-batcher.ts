@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Maximum number of queries per batch. Larger batches save nothing more. */
+/** Maximum number of queries per batch. Larger batches are not faster. */
 const MAX_BATCH_SIZE = 128;
 
 /** Name of the column with the number of the query to which a row belongs. */
@@ -15,15 +15,15 @@ type WaitingQuery = {
 };
 
 /**
- * The statement that replaces several queries of the same text. `values` returns its parameters, and `split` assigns
- * its rows to the queries.
+ * The statement that replaces several queries of the same text. `buildParameters` returns its parameters, and
+ * `splitRows` assigns its rows to the queries.
  */
 type BatchedQuery = {
   /** The text of a single query. */
   readonly singleText: string;
-  readonly text: string;
-  readonly values: (queries: readonly WaitingQuery[]) => readonly unknown[];
-  readonly split: (rows: readonly Record<string, unknown>[], count: number) => unknown[][];
+  readonly batchText: string;
+  readonly buildParameters: (queries: readonly WaitingQuery[]) => readonly unknown[];
+  readonly splitRows: (rows: readonly Record<string, unknown>[], queryCount: number) => unknown[][];
 };
 
 /**
@@ -76,9 +76,12 @@ export class QueryBatcher {
     if (query !== undefined) query.resolve((await this.#send(singleText, query.parameters)).rows);
   }
 
-  async #runBatched({ text, values, split }: BatchedQuery, queries: readonly WaitingQuery[]): Promise<void> {
-    const { rows } = await this.#send(text, values(queries));
-    for (const [index, rowsOfQuery] of split(rows, queries.length).entries()) queries[index]?.resolve(rowsOfQuery);
+  async #runBatched(
+    { batchText, buildParameters, splitRows }: BatchedQuery,
+    queries: readonly WaitingQuery[],
+  ): Promise<void> {
+    const { rows } = await this.#send(batchText, buildParameters(queries));
+    for (const [index, rowsOfQuery] of splitRows(rows, queries.length).entries()) queries[index]?.resolve(rowsOfQuery);
   }
 }
 
@@ -104,17 +107,17 @@ function arrayTypeOf(value: unknown): string | undefined {
  * Returns the batched form of a select. It expands the parameters to one row per query (`unnest`), and runs the select
  * for each of these rows (lateral join).
  */
-function toBatchedSelect(text: string, types: readonly (string | undefined)[]): BatchedQuery | undefined {
-  if (!text.startsWith('select ') || types.length === 0 || types.includes(undefined)) return undefined;
-  const unnestArguments = types.map((type, column) => `$${column + 1}::${type}`).join(', ');
-  const parameterNames = types.map((_, column) => `p${column + 1}`).join(', ');
+function toBatchedSelect(text: string, arrayTypes: readonly (string | undefined)[]): BatchedQuery | undefined {
+  if (!text.startsWith('select ') || arrayTypes.length === 0 || arrayTypes.includes(undefined)) return undefined;
+  const unnestArguments = arrayTypes.map((type, index) => `$${index + 1}::${type}`).join(', ');
+  const parameterNames = arrayTypes.map((_, index) => `p${index + 1}`).join(', ');
   return {
     singleText: text,
-    text: `select found.*, query.number as "${QUERY_NUMBER_COLUMN}" from unnest(${unnestArguments}) with ordinality as query (${parameterNames}, number)
+    batchText: `select found.*, query.number as "${QUERY_NUMBER_COLUMN}" from unnest(${unnestArguments}) with ordinality as query (${parameterNames}, number)
       cross join lateral (${text.replace(/\$(\d+)/g, 'query.p$1')}) as found`,
-    values: (queries) => types.map((_, column) => queries.map(({ parameters }) => parameters[column])),
-    split(rows, count) {
-      const rowsByQuery: unknown[][] = Array.from({ length: count }, () => []);
+    buildParameters: (queries) => arrayTypes.map((_, index) => queries.map(({ parameters }) => parameters[index])),
+    splitRows(rows, queryCount) {
+      const rowsByQuery: unknown[][] = Array.from({ length: queryCount }, () => []);
       for (const row of rows) rowsByQuery[Number(row[QUERY_NUMBER_COLUMN]) - 1]?.push(row);
       return rowsByQuery;
     },
@@ -132,16 +135,16 @@ function toBatchedInsert(text: string): BatchedQuery | undefined {
   if (table === undefined) return undefined;
   const columnNames = columns.split(', ').map((name) => name.slice(1, -1));
   const parameterOrder = placeholders.split(', ').map((placeholder) => Number(placeholder.slice(1)) - 1);
-  const rowOf = ({ parameters }: WaitingQuery) =>
-    Object.fromEntries(columnNames.map((name, column) => [name, parameters[parameterOrder[column] ?? column]]));
+  const toRow = ({ parameters }: WaitingQuery) =>
+    Object.fromEntries(columnNames.map((name, index) => [name, parameters[parameterOrder[index] ?? index]]));
   return {
     singleText: text,
-    text: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
+    batchText: `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1::json)
       returning *`,
-    values: (queries) => [JSON.stringify(queries.map(rowOf))],
-    split(rows, count) {
+    buildParameters: (queries) => [JSON.stringify(queries.map(toRow))],
+    splitRows(rows, queryCount) {
       const [idColumn = ''] = Object.keys(rows[0] ?? {});
-      if (rows.length !== count) throw new Error(`${rows.length} rows were inserted, not ${count}`);
+      if (rows.length !== queryCount) throw new Error(`${rows.length} rows were inserted, not ${queryCount}`);
       return rows.toSorted((one, other) => Number(one[idColumn]) - Number(other[idColumn])).map((row) => [row]);
     },
   };

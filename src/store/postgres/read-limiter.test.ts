@@ -12,7 +12,7 @@ function createReads() {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const read = (name: string) =>
-    limiter.run(async () => {
+    limiter.runWithPermit(async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));

@@ -4,7 +4,11 @@ import { Problem } from '../../problems.ts';
 /** Maximum time that a request waits for a permit. */
 const MAX_WAIT_MS = 10_000;
 
-type WaitingRead = { readonly since: number; readonly begin: () => void; readonly giveUp: (problem: Problem) => void };
+type WaitingRead = {
+  readonly waitingSince: number;
+  readonly startRead: () => void;
+  readonly rejectRead: (problem: Problem) => void;
+};
 
 /**
  * Concurrency limit (semaphore) for requests that read. A request waits before its first query instead of between its
@@ -24,33 +28,33 @@ export class ReadLimiter {
   }
 
   /** Runs `work` when a permit is free, first come, first served; rejects with `overloaded` after MAX_WAIT_MS. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  async runWithPermit<T>(work: () => Promise<T>): Promise<T> {
     if (this.#runningCount < this.#maxRunning) this.#runningCount += 1;
-    else await this.#wait();
+    else await this.#waitForPermit();
     try {
       return await work();
     } finally {
-      this.#beginNext();
+      this.#startNext();
     }
   }
 
-  #wait(): Promise<void> {
-    const since = this.#clock.monotonic();
-    return new Promise((begin, giveUp) => this.#waitingReads.push({ since, begin, giveUp }));
+  #waitForPermit(): Promise<void> {
+    const waitingSince = this.#clock.monotonic();
+    return new Promise((startRead, rejectRead) => this.#waitingReads.push({ waitingSince, startRead, rejectRead }));
   }
 
   /**
    * Starts the next request. Requests that have waited too long are rejected, so that the requests behind them are
    * served in time.
    */
-  #beginNext(): void {
+  #startNext(): void {
     const minWaitingSince = this.#clock.monotonic() - MAX_WAIT_MS;
-    for (let next = this.#waitingReads.shift(); next !== undefined; next = this.#waitingReads.shift()) {
-      if (next.since >= minWaitingSince) {
-        next.begin();
+    for (let nextRead = this.#waitingReads.shift(); nextRead !== undefined; nextRead = this.#waitingReads.shift()) {
+      if (nextRead.waitingSince >= minWaitingSince) {
+        nextRead.startRead();
         return;
       }
-      next.giveUp(new Problem('overloaded'));
+      nextRead.rejectRead(new Problem('overloaded'));
     }
     this.#runningCount -= 1;
   }

@@ -15,20 +15,20 @@ import {
 import type { Pool } from './pool.ts';
 
 /** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
-const MAX_WAITING = 4_096;
+const MAX_WAITING_WRITES = 4_096;
 
 /** Maximum number of attempts of a write that conflicts with other transactions. */
-const MAX_ATTEMPTS = 10;
+const MAX_WRITE_ATTEMPTS = 10;
 
 /** Maximum number of writes per group transaction. At most half of them are of one account. */
 const MAX_GROUP_SIZE = 64;
 
 /** Maximum number of concurrent group transactions: while one is being synced to disk, another one runs its queries. */
-const GROUP_CONCURRENCY = 2;
+const MAX_RUNNING_GROUPS = 2;
 
 type WriteListeners = {
   readonly onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-  readonly onGroup: (writes: number, seconds: number) => void;
+  readonly onGroup: (writeCount: number, seconds: number) => void;
 };
 
 /** A write that waits for a group transaction. */
@@ -45,7 +45,8 @@ type WaitingWrite = {
  * Group commit for PostgreSQL: writes with a shared account lock that are waiting at the same time are batched into one
  * transaction with one commit, so one fsync and fewer round trips. Writes with an exclusive lock have a transaction of
  * their own. If a group is rolled back because of one member, that member is retried in its own transaction, and the
- * other members in a group. Load shedding: writes beyond MAX_WAITING are rejected with `overloaded`.
+ * other members in a group. Load shedding: if MAX_WAITING_WRITES writes are waiting, further ones are rejected with
+ * `overloaded`.
  */
 export class WriteBatcher {
   readonly #pool: Pool;
@@ -53,11 +54,11 @@ export class WriteBatcher {
   readonly #timeouts: TransactionTimeouts | undefined;
   readonly #listeners: WriteListeners;
   readonly #connections = new WeakMap<pg.PoolClient, TransactionConnection>();
-  readonly #accountLocks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING);
-  /** Limits the retries of one account to half of the connections, so that they cannot take all of them. */
+  readonly #accountLocks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING_WRITES);
+  /** Limits the retries of one account to half of the connections, so that the other half stays free. */
   readonly #retryLocks: AccountLocks;
   #waitingWrites: WaitingWrite[] = [];
-  #runningGroups = 0;
+  #runningGroupCount = 0;
 
   constructor(
     pool: Pool,
@@ -69,41 +70,41 @@ export class WriteBatcher {
     this.#addressOptions = addressOptions;
     this.#timeouts = timeouts;
     this.#listeners = listeners;
-    this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.maxConnections / 2)), MAX_WAITING);
+    this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.maxConnections / 2)), MAX_WAITING_WRITES);
   }
 
   write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T> {
     if (accountLock === undefined) return this.#runExclusive(work) as Promise<T>;
     const { accountId, lockMode } = accountLock;
     const run = () => (lockMode === 'shared' ? this.#enqueueShared(accountId, work) : this.#runExclusive(work));
-    return this.#accountLocks.run(accountId, lockMode, run) as Promise<T>;
+    return this.#accountLocks.runWithLock(accountId, lockMode, run) as Promise<T>;
   }
 
   /** Runs a write in its own transaction. Retries the write after a conflict. */
   async #runExclusive(work: WriteRequest['run']): Promise<unknown> {
-    if (this.#pool.waitingCount >= MAX_WAITING) throw new Problem('overloaded');
+    if (this.#pool.waitingCount >= MAX_WAITING_WRITES) throw new Problem('overloaded');
     for (let attempt = 1; ; attempt += 1) {
       const [result] = await this.#runTransaction([{ run: work }]);
       if (result === undefined) throw new Error('a write has no result');
       if ('value' in result) return result.value;
-      if (attempt === MAX_ATTEMPTS || result.retryAs === undefined) throw toProblem(result.error);
+      if (attempt === MAX_WRITE_ATTEMPTS || result.retryAs === undefined) throw toProblem(result.error);
     }
   }
 
   #enqueueShared(accountId: number, work: WriteRequest['run']): Promise<unknown> {
-    if (this.#waitingWrites.length >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waitingWrites.length >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
       this.#waitingWrites.push({ accountId, work, isRetry: false, resolve, reject });
       this.#startNextGroup();
     });
   }
 
-  /** Starts a group transaction if writes are waiting and fewer than GROUP_CONCURRENCY groups are running. */
+  /** Starts a group transaction if writes are waiting and fewer than MAX_RUNNING_GROUPS groups are running. */
   #startNextGroup(): void {
-    if (this.#runningGroups >= GROUP_CONCURRENCY || this.#waitingWrites.length === 0) return;
-    this.#runningGroups += 1;
+    if (this.#runningGroupCount >= MAX_RUNNING_GROUPS || this.#waitingWrites.length === 0) return;
+    this.#runningGroupCount += 1;
     void this.#runGroup().finally(() => {
-      this.#runningGroups -= 1;
+      this.#runningGroupCount -= 1;
       this.#startNextGroup();
     });
   }
@@ -122,7 +123,7 @@ export class WriteBatcher {
       if ('value' in result) resolve(result.value);
       else if (result.retryAs === undefined) reject(toProblem(result.error));
       else if (result.retryAs === 'exclusive' || isRetry)
-        this.#retryLocks.run(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
+        this.#retryLocks.runWithLock(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
       else this.#waitingWrites.unshift({ accountId, work, isRetry: true, resolve, reject });
     }
   }

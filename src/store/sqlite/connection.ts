@@ -116,7 +116,7 @@ export class SqliteConnection {
   readonly #mapError: MapError;
   readonly #sharesReadSnapshot: boolean;
   readonly #slicedStatements: SlicedStatements | undefined;
-  #snapshotEnd: NodeJS.Immediate | undefined;
+  #snapshotEndImmediate: NodeJS.Immediate | undefined;
 
   /**
    * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `mapError`:
@@ -156,9 +156,7 @@ export class SqliteConnection {
         createQueryCompiler: () => new SqliteQueryCompiler(),
       },
     });
-    registerRunner(this.queries, (sql, parameters) =>
-      this.#runInOrder(() => this.#cachedStatement(sql).all(parameters)),
-    );
+    registerRunner(this.queries, (sql, parameters) => this.#runInOrder(() => this.#getStatement(sql).all(parameters)));
   }
 
   /** Whether statements wait for an iteration of the event loop. */
@@ -178,7 +176,7 @@ export class SqliteConnection {
   }
 
   async #execute({ sql, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<QueryResult<unknown>> {
-    return this.#runInOrder(() => this.#cachedStatement(sql).execute(parameters));
+    return this.#runInOrder(() => this.#getStatement(sql).execute(parameters));
   }
 
   #runInOrder<T>(statement: () => T): T | Promise<T> {
@@ -187,34 +185,34 @@ export class SqliteConnection {
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
   refreshSnapshot(): void {
-    if (this.#snapshotEnd === undefined) return;
-    clearImmediate(this.#snapshotEnd);
-    this.#snapshotEnd = undefined;
+    if (this.#snapshotEndImmediate === undefined) return;
+    clearImmediate(this.#snapshotEndImmediate);
+    this.#snapshotEndImmediate = undefined;
     try {
-      this.#endTransaction();
+      this.#endReadTransaction();
     } catch {
       // Ignore the error: the next read tries again and reports it.
     }
   }
 
-  readonly #beforeStatement = (): void => {
+  readonly #ensureTransaction = (): void => {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
     if (this.#slicedStatements !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#sharesReadSnapshot || this.#snapshotEnd !== undefined) return;
-    this.#endTransaction();
+    if (!this.#sharesReadSnapshot || this.#snapshotEndImmediate !== undefined) return;
+    this.#endReadTransaction();
     this.exec('begin');
-    this.#snapshotEnd = setImmediate(() => this.refreshSnapshot());
+    this.#snapshotEndImmediate = setImmediate(() => this.refreshSnapshot());
   };
 
   /** Ends a read transaction, unless an error has already ended it. */
-  #endTransaction(): void {
+  #endReadTransaction(): void {
     if (this.database.isOpen && this.database.isTransaction) this.exec('rollback');
   }
 
   /** Runs one statement without results. */
   exec(sql: string): void {
-    this.#cachedStatement(sql).exec();
+    this.#getStatement(sql).exec();
   }
 
   close(): void {
@@ -223,12 +221,12 @@ export class SqliteConnection {
     this.database.close();
   }
 
-  #cachedStatement(sql: string): PreparedStatement {
-    const cached = this.#statements.get(sql);
-    if (cached !== undefined) {
+  #getStatement(sql: string): PreparedStatement {
+    const cachedStatement = this.#statements.get(sql);
+    if (cachedStatement !== undefined) {
       this.#statements.delete(sql);
-      this.#statements.set(sql, cached);
-      return cached;
+      this.#statements.set(sql, cachedStatement);
+      return cachedStatement;
     }
     const preparedStatement = this.#prepare(sql);
     this.#statements.set(sql, preparedStatement);
@@ -243,7 +241,7 @@ export class SqliteConnection {
 
   #prepare(sql: string): PreparedStatement {
     try {
-      return new PreparedStatement(this.database.prepare(sql), this.#mapError, this.#beforeStatement);
+      return new PreparedStatement(this.database.prepare(sql), this.#mapError, this.#ensureTransaction);
     } catch (error) {
       throw this.#mapError(error);
     }

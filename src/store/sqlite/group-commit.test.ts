@@ -43,7 +43,7 @@ const addAccount = (domain: string) => async (tx: Tx) => {
     .values({ domain, company_name: domain, date_created: 0 })
     .returning('account_id')
     .executeTakeFirstOrThrow();
-  tx.events.addPending([row.account_id]);
+  tx.events.addPendingHooks([row.account_id]);
   return row.account_id;
 };
 
@@ -91,7 +91,7 @@ test('the event loop runs between two full commit groups, so that responses are 
 test('a failed write is rolled back alone: the others of its commit group are committed and published', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];
-  store.onCommitted((news) => void announced.push(...news.pending.keys()));
+  store.onCommitted((news) => void announced.push(...news.pendingByHook.keys()));
   const outcomes = await Promise.allSettled([
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
@@ -133,7 +133,7 @@ test('C13 C20 commit events are published after the commit is durable and before
     const other = new DatabaseSync(path, { readOnly: true });
     const { count } = other.prepare('select count(*) as count from accounts').get() ?? {};
     other.close();
-    order.push(`news of ${news.pending.size} with ${count} durable`);
+    order.push(`news of ${news.pendingByHook.size} with ${count} durable`);
   });
   await store.write(addAccount('acme.test')).then(() => order.push('answered'));
   assert.deepEqual(order, ['news of 1 with 1 durable', 'answered']);

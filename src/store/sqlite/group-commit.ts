@@ -3,7 +3,7 @@ import { FairQueue } from '../../async/fair-scheduler.ts';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { addPipelined, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
+import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
 import type { BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
 import {
   isStorageFailure,
@@ -16,18 +16,18 @@ import {
 } from './connection.ts';
 
 /** Maximum time that a commit group waits for another process, such as a command, that holds the write lock. */
-const BUSY_TIMEOUT_MS = 10_000;
+const BEGIN_TIMEOUT_MS = 10_000;
 /** Interval at which a waiting commit group tries again to get the write lock. */
-const BUSY_POLL_MS = 4;
+const BUSY_POLL_INTERVAL_MS = 4;
 
 /** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
-const MAX_WAITING = 4_096;
+const MAX_WAITING_WRITES = 4_096;
 
 /** Maximum number of writes per commit group: more would delay its members for too long. */
 const MAX_GROUP_SIZE = 256;
 
 /** Time after which a group takes no further write, since its members and all other writes wait for its commit. */
-const MAX_GROUP_MS = 20;
+const MAX_GROUP_DURATION_MS = 20;
 
 type WaitingWrite = {
   readonly work: (tx: Tx) => Promise<unknown>;
@@ -48,7 +48,7 @@ class PendingCommit {
 }
 
 /** The `Tx` of one write. Writes run one at a time, so its locks do nothing. */
-class GroupWrite implements Tx {
+class GroupWriteTx implements Tx {
   readonly queries: Queries;
   readonly events: CommitEventsBuilder;
   readonly #beforeCommit: BeforeCommitActions;
@@ -80,7 +80,7 @@ class GroupWrite implements Tx {
 
   withCommit(query: Compilable<unknown> | Promise<unknown>): void {
     this.#pipelinedQueries ??= [];
-    addPipelined(this.#pipelinedQueries, this.queries, query);
+    addPipelinedQuery(this.#pipelinedQueries, this.queries, query);
   }
 
   commitIf(condition: Promise<void>): void {
@@ -98,10 +98,10 @@ class GroupWrite implements Tx {
 
 /**
  * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in
- * one transaction, each in its own savepoint, and all resolve after the single fsync of its commit. Accounts take
- * turns, so that no account waits for all queued writes of another account. A write that fails rolls back to its
- * savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load shedding: writes beyond
- * MAX_WAITING are rejected with `overloaded`.
+ * one transaction, each in its own savepoint, and all resolve after the single fsync of its commit. Accounts are
+ * scheduled round-robin, so that no account waits for all queued writes of another account. A write that fails rolls
+ * back to its savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load shedding: if
+ * MAX_WAITING_WRITES writes are waiting, further ones are rejected with `overloaded`.
  *
  * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes of that
  * group never resolve, and the process must exit and recover at its next start. It is also called, once, when the
@@ -112,13 +112,13 @@ export class GroupCommit {
   readonly #realClock: Clock;
   readonly #onCommitting: () => void;
   readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-  readonly #onGroup: (writes: number, seconds: number) => void;
+  readonly #onGroup: (writeCount: number, seconds: number) => void;
   readonly #findLostFile: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
   #lostProblem: Problem | undefined;
   /** The waiting writes by account. Writes of the service itself share one queue. */
   readonly #waitingWrites = new FairQueue<WaitingWrite>();
-  #runningGroups: Promise<void> | undefined;
+  #runningLoop: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(
@@ -127,7 +127,7 @@ export class GroupCommit {
     listeners: {
       onCommitting: () => void;
       onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-      onGroup: (writes: number, seconds: number) => void;
+      onGroup: (writeCount: number, seconds: number) => void;
       findLostFile: () => DatabaseLost | undefined;
       onFatal: (error: unknown) => void;
     },
@@ -141,8 +141,8 @@ export class GroupCommit {
     this.#onFatal = listeners.onFatal;
   }
 
-  /** Checks that the database files are in place. After a check has failed, all writes are rejected. */
-  checkFiles(): Problem | undefined {
+  /** Returns a problem if database files were removed or replaced; all writes are rejected from then on. */
+  findFileProblem(): Problem | undefined {
     if (this.#lostProblem !== undefined) return this.#lostProblem;
     const lostError = this.#findLostFile();
     if (lostError === undefined) return undefined;
@@ -155,17 +155,17 @@ export class GroupCommit {
   write<T>(work: (tx: Tx) => Promise<T>, accountId?: number): Promise<T> {
     if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
-    if (this.#waitingWrites.size >= MAX_WAITING) return Promise.reject(new Problem('overloaded'));
+    if (this.#waitingWrites.size >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
       this.#waitingWrites.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
-      this.#runningGroups ??= this.#runGroups();
+      this.#runningLoop ??= this.#runGroups();
     });
   }
 
   /** Rejects new writes; resolves when the waiting ones have finished. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#runningGroups;
+    await this.#runningLoop;
   }
 
   async #runGroups(): Promise<void> {
@@ -173,7 +173,7 @@ export class GroupCommit {
       await waitForBatch(() => this.#waitingWrites.size, MAX_GROUP_SIZE);
       await this.#commitGroup();
     }
-    this.#runningGroups = undefined;
+    this.#runningLoop = undefined;
   }
 
   async #commitGroup(): Promise<void> {
@@ -185,13 +185,13 @@ export class GroupCommit {
       await this.#beginWhenFree();
       const stopWatching = this.#watchForStall();
       try {
-        const endsAt = this.#realClock.monotonic() + MAX_GROUP_MS;
+        const groupEndsAt = this.#realClock.monotonic() + MAX_GROUP_DURATION_MS;
         for (const waitingWrite of this.#takeWaitingWrites(MAX_GROUP_SIZE)) {
           writes.push(waitingWrite);
           finishedWrites.push(await this.#runWrite(waitingWrite, group));
-          if (this.#realClock.monotonic() >= endsAt) break;
+          if (this.#realClock.monotonic() >= groupEndsAt) break;
         }
-        await group.beforeCommitActions.runAll(new GroupWrite(this.#connection.queries, group, group));
+        await group.beforeCommitActions.runAll(new GroupWriteTx(this.#connection.queries, group, group));
       } finally {
         await this.#connection.waitUntilDrained();
         stopWatching();
@@ -205,25 +205,27 @@ export class GroupCommit {
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
     this.#onGroup(writes.length, (performance.now() - startedAt) / 1_000);
-    const publishing = finishedWrites.some((one) => 'value' in one) ? this.#onCommitted(group.commitEvents) : undefined;
-    for (const one of finishedWrites) {
-      const { resolve, reject } = one.waiting;
-      if ('error' in one) reject(one.error);
-      else if (publishing === undefined) resolve(one.value);
-      else publishing.then(() => resolve(one.value), reject);
+    const publishPromise = finishedWrites.some((finishedWrite) => 'value' in finishedWrite)
+      ? this.#onCommitted(group.commitEvents)
+      : undefined;
+    for (const finishedWrite of finishedWrites) {
+      const { resolve, reject } = finishedWrite.waiting;
+      if ('error' in finishedWrite) reject(finishedWrite.error);
+      else if (publishPromise === undefined) resolve(finishedWrite.value);
+      else publishPromise.then(() => resolve(finishedWrite.value), reject);
     }
   }
 
   *#takeWaitingWrites(count: number): Generator<WaitingWrite, void> {
-    for (let taken = 0; taken < count; taken += 1) {
-      const next = this.#waitingWrites.shift();
-      if (next === undefined) return;
-      yield next;
+    for (let takenCount = 0; takenCount < count; takenCount += 1) {
+      const nextWrite = this.#waitingWrites.shift();
+      if (nextWrite === undefined) return;
+      yield nextWrite;
     }
   }
 
   #rejectIfLost(writes: readonly WaitingWrite[]): boolean {
-    const lostProblem = this.checkFiles();
+    const lostProblem = this.findFileProblem();
     if (lostProblem === undefined) return false;
     for (const waitingWrite of writes) waitingWrite.reject(lostProblem);
     return true;
@@ -231,13 +233,13 @@ export class GroupCommit {
 
   async #runWrite(waitingWrite: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
     const ownCommit = new PendingCommit();
-    const tx = new GroupWrite(this.#connection.queries, group, ownCommit);
+    const tx = new GroupWriteTx(this.#connection.queries, group, ownCommit);
     this.#connection.exec('savepoint one');
     try {
       const value = await waitingWrite.work(tx);
       await tx.pipelinedResults;
       this.#connection.exec('release one');
-      group.commitEvents.add(ownCommit.commitEvents);
+      group.commitEvents.merge(ownCommit.commitEvents);
       group.beforeCommitActions.addAll(ownCommit.beforeCommitActions);
       return { waiting: waitingWrite, value };
     } catch (error) {
@@ -263,7 +265,7 @@ export class GroupCommit {
   }
 
   async #beginWhenFree(): Promise<void> {
-    const giveUpAt = this.#realClock.monotonic() + BUSY_TIMEOUT_MS;
+    const giveUpAt = this.#realClock.monotonic() + BEGIN_TIMEOUT_MS;
     for (;;) {
       try {
         this.#connection.begin();
@@ -271,13 +273,13 @@ export class GroupCommit {
       } catch (error) {
         if (sqliteCode(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;
       }
-      await new Promise<void>((resolve) => this.#realClock.after(BUSY_POLL_MS, resolve));
+      await new Promise<void>((resolve) => this.#realClock.after(BUSY_POLL_INTERVAL_MS, resolve));
     }
   }
 
   #abortGroup(writes: readonly WaitingWrite[], error: unknown): void {
-    const code = sqliteCode(error);
-    if (code === SQLITE_IOERR || code === SQLITE_CORRUPT) {
+    const resultCode = sqliteCode(error);
+    if (resultCode === SQLITE_IOERR || resultCode === SQLITE_CORRUPT) {
       // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
       this.#onFatal(error);
       return;

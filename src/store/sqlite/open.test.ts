@@ -25,8 +25,8 @@ import { dialect } from './open.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
-function open(path: string, as: StoreOptions['as'] = 'service'): Promise<Store> {
-  return openStore({ ...openOptionsOf(`sqlite:${path}`), as });
+function open(path: string, as: StoreOptions['openAs'] = 'service'): Promise<Store> {
+  return openStore({ ...openOptionsOf(`sqlite:${path}`), openAs: as });
 }
 
 /** Matches an error for the operator: a text on one line. */

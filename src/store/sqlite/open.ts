@@ -47,7 +47,7 @@ type SqliteOptions = StoreOptions<Extract<DatabaseLocation, { scheme: 'sqlite' }
  * connection for reads. Throws `StoreError` with one line for the operator.
  */
 export async function openStore(options: SqliteOptions): Promise<Store> {
-  checkSqliteVersion();
+  requireSqliteVersion();
   const { path } = options.database;
   try {
     rejectWalWithoutDatabase(path);
@@ -56,7 +56,7 @@ export async function openStore(options: SqliteOptions): Promise<Store> {
   } catch (error) {
     throw toStoreError(error, path);
   }
-  const lock = options.as === 'service' ? lockDatabase(path) : undefined;
+  const lock = options.openAs === 'service' ? lockDatabase(path) : undefined;
   let writer: SqliteConnection | undefined;
   try {
     const connection = new SqliteConnection(
@@ -98,13 +98,13 @@ function createStore(
   { database: { path }, clock, realClock = systemClock, onFatal, sqlite }: SqliteOptions,
 ): Store {
   const commitListeners = new CommitListeners();
-  const groupListeners: ((writes: number, seconds: number) => void)[] = [];
+  const groupListeners: ((writeCount: number, seconds: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
     // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
     onCommitting: () => reader.refreshSnapshot(),
     onCommitted: (events) => commitListeners.publish(events),
-    onGroup: (writes, seconds) => {
-      for (const listener of groupListeners) listener(writes, seconds);
+    onGroup: (writeCount, seconds) => {
+      for (const listener of groupListeners) listener(writeCount, seconds);
     },
     findLostFile: () => openFiles.findLostFile(),
     onFatal,
@@ -113,7 +113,7 @@ function createStore(
   // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
   const stopWatching = isWatched
-    ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.checkFiles())
+    ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.findFileProblem())
     : () => undefined;
   const dataVersionStatement = writer.database.prepare('pragma data_version');
   let cachedDataVersion: number | undefined;
@@ -123,8 +123,8 @@ function createStore(
     // http/routes/page-slices.ts).
     readWithLimit: (work) => work(),
     clusterSession: undefined,
-    dropOldRows: (table, before, isStopped) =>
-      deleteInBatches((work) => groupCommit.write(work), table, { before, now: clock.now() }, isStopped),
+    dropOldRows: (table, cutoff, isStopped) =>
+      deleteInBatches((work) => groupCommit.write(work), table, { cutoff, now: clock.now() }, isStopped),
     externalVersion() {
       if (cachedDataVersion === undefined) {
         reader.refreshSnapshot();
@@ -172,12 +172,12 @@ function createStore(
   };
 }
 
-function startInterval(clock: Clock, waitMs: number, run: () => void): () => void {
-  let cancel = clock.after(waitMs, function tick() {
-    cancel = clock.after(waitMs, tick);
+function startInterval(clock: Clock, intervalMs: number, run: () => void): () => void {
+  let cancelTimer = clock.after(intervalMs, function tick() {
+    cancelTimer = clock.after(intervalMs, tick);
     run();
   });
-  return () => cancel();
+  return () => cancelTimer();
 }
 
 /**
@@ -194,16 +194,16 @@ async function readInSnapshot<T>(path: string, work: (queries: Queries) => Promi
   }
 }
 
-function checkSqliteVersion(): void {
+function requireSqliteVersion(): void {
   const database = new DatabaseSync(':memory:');
   const row = database.prepare('select sqlite_version() as version').get();
   database.close();
   const version = String(row?.version);
   const versionParts = version.split('.').map(Number);
-  for (const [index, min] of MIN_SQLITE_VERSION.entries()) {
+  for (const [index, minPart] of MIN_SQLITE_VERSION.entries()) {
     const part = versionParts[index] ?? 0;
-    if (part > min) return;
-    if (part < min) {
+    if (part > minPart) return;
+    if (part < minPart) {
       throw new StoreError(
         `This Node includes SQLite ${version}; Carillon needs ${MIN_SQLITE_VERSION.join('.')} or newer.`,
       );

@@ -13,7 +13,7 @@ import type { ApiUser } from '../service/service.ts';
 
 /** Stub dependencies, to build the route tables without a service. */
 const ports: ConsolePorts = {
-  guard: { check: async () => ({ failure: 'no_such_name' }) },
+  guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },
   random: systemRandom,
   log: createLog('silent'),
   baseUrl: () => '',

@@ -16,7 +16,7 @@ export function openOptionsOf(database: string): StoreOptions {
   if ('fault' in parsed) throw new Error(parsed.fault);
   return {
     database: parsed.value,
-    as: 'service',
+    openAs: 'service',
     onFatal: (error) => assert.fail(String(error)),
     clock: systemClock,
     log: createLog('silent'),
@@ -70,7 +70,7 @@ async function withStore<T>(
   database: string,
   read: (runQuery: (query: string) => Promise<Json[]>) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore({ ...openOptionsOf(database), as: 'command' });
+  const store = await openStore({ ...openOptionsOf(database), openAs: 'command' });
   try {
     return await read(async (query) => (await sql.raw<Json>(query).execute(store.read)).rows);
   } finally {

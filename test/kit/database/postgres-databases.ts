@@ -89,7 +89,7 @@ export async function createTemplate(): Promise<void> {
   const name = `carillon_template_${process.pid}`;
   await runOnServer(`create database ${name}`);
   for (const clock of [systemClock, testClock()]) {
-    const store = await openStore({ ...openOptionsOf(await addressOf(name)), as: 'command', clock });
+    const store = await openStore({ ...openOptionsOf(await addressOf(name)), openAs: 'command', clock });
     await store.close();
   }
   process.env[TEMPLATE] = name;

@@ -66,7 +66,7 @@ export async function startNameServer(
     queries: asked,
     resolver: (clock) =>
       createResolver({
-        servers: [`127.0.0.1:${at}`],
+        nameServers: [`127.0.0.1:${at}`],
         hostsFile: '/nonexistent',
         ...(clock === undefined ? {} : { clock }),
       }),

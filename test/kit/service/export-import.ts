@@ -34,7 +34,7 @@ export async function importFromFile(
   how: { resume?: boolean; progress?: TransferProgress } = {},
 ) {
   const { resume = false, progress = silentProgress } = how;
-  return importFrom({ store, path, clock: systemClock, progress, resume, rowsPerCommit: 3 });
+  return importFrom({ store, path, clock: systemClock, progress, mayResume: resume, rowsPerCommit: 3 });
 }
 
 /** Returns the lines of a file, without line feeds. */

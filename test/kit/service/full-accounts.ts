@@ -64,7 +64,7 @@ function linkedColumns(table: ExportedTable, domain: string, accountId: number, 
   const own = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
     exportedTables
-      .flatMap((one) => exportRules[one].key.filter((column) => column.endsWith('_id')))
+      .flatMap((one) => exportRules[one].keyColumns.filter((column) => column.endsWith('_id')))
       .map((column) => [column, id]),
   );
   const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
@@ -78,7 +78,7 @@ function linkedColumns(table: ExportedTable, domain: string, accountId: number, 
 export async function readAllRows(store: Store): Promise<Readonly<Record<string, readonly ExportedRow[]>>> {
   const found: Record<string, readonly ExportedRow[]> = {};
   for (const table of exportedTables) {
-    const key = sql.join(exportRules[table].key.map((column) => sql.ref(column)));
+    const key = sql.join(exportRules[table].keyColumns.map((column) => sql.ref(column)));
     const { rows } = await sql<ExportedRow>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
     found[table] = rows.map((row) => ({ ...row }));
   }

@@ -40,7 +40,7 @@ export async function importFromApi({
   const opening =
     (as: 'service' | 'command'): WithStore =>
     async (job) => {
-      const store = await openStore({ ...openOptionsOf(database), as });
+      const store = await openStore({ ...openOptionsOf(database), openAs: as });
       return job(store).finally(() => store.close());
     };
   const print = given.print ?? (() => undefined);
@@ -53,7 +53,7 @@ export async function importFromApi({
       isStrict: false,
       ...given,
       source: createSourceClient({ base, headers, clock: systemClock, rate: 1_000, print }),
-      work,
+      workFile: work,
       withStore: opening('command'),
       withExclusiveStore: opening('service'),
       clock: systemClock,

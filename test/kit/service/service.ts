@@ -145,7 +145,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   });
   const store = await openStore({
     database: loaded.config.database,
-    as: 'command',
+    openAs: 'command',
     onFatal: fail,
     clock: systemClock,
     log,

@@ -1,5 +1,5 @@
 import { systemClock } from '../../../src/clock.ts';
-import { createAttempt, type SendAttempt } from '../../../src/delivery/transport/attempt.ts';
+import { createAttemptSender, type SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 
 /** The times at which the attempts to one path began, and at which they connected, in monotonic milliseconds. */
@@ -15,10 +15,10 @@ export function createTracedAttempt(): { readonly attempt: SendAttempt; traceOf(
   };
   const guard = createSsrfGuard({
     resolve: async () => ({ failure: 'no_such_name' }),
-    allow: [],
-    loopbackAllowed: true,
+    allowRules: [],
+    isLoopbackAllowed: true,
   });
-  const realAttempt = createAttempt({ guard, userAgent: 'Carillon/test', clock: systemClock });
+  const realAttempt = createAttemptSender({ guard, userAgent: 'Carillon/test', clock: systemClock });
   return {
     traceOf,
     attempt(order) {

@@ -1,4 +1,4 @@
-import { kinds, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
+import { kindDefinitions, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import {
   type Arrival,
   attemptEndOf,
@@ -256,7 +256,8 @@ function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
 }
 
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
-const hasRecordedCall = (kind: string): boolean => kinds[kind as OccurrenceKind].hooks || isDeletionKind(kind);
+const hasRecordedCall = (kind: string): boolean =>
+  kindDefinitions[kind as OccurrenceKind].hooks || isDeletionKind(kind);
 
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
@@ -294,7 +295,7 @@ function findStrayRecords({ calls, database }: History): string[] {
 }
 
 const isOfKind = (record: string, { kind }: OccurrenceCall): boolean =>
-  record.includes(`/v2${resourceTypes[kinds[kind].resourceType].collection}/`);
+  record.includes(`/v2${resourceTypes[kindDefinitions[kind].resourceType].collection}/`);
 
 /**
  * Finds hooks that differ from their requests (C12). An acknowledged hook must exist with the requested kind and

@@ -52,7 +52,7 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Nod
   const nodes = [first, await startAnother()];
   return {
     address,
-    store: await openStoreAt(context, address, { as: 'command' }),
+    store: await openStoreAt(context, address, { openAs: 'command' }),
     start: startAnother,
     nodes,
     calls: [],

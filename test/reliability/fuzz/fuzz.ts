@@ -105,7 +105,7 @@ async function fuzzResponses(
   const { baseUrl, database, process: child } = service;
   const broken: string[] = [];
   const logged = collectText(child.stderr);
-  const accounts = await openStoreAt(context, database, { as: 'command' });
+  const accounts = await openStoreAt(context, database, { openAs: 'command' });
   // One hook in eight ends at its first notification, so that the number of live hooks stays small.
   const target = await startTarget(context, (response, { path }) =>
     response.writeHead(Number(path.slice(1)) % 8 > 0 ? 200 : 401).end(),

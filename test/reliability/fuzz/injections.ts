@@ -41,7 +41,7 @@ export async function writeInjectionTexts({
   logged,
   context,
 }: InjectionPorts): Promise<InjectionResult> {
-  const store = await openStoreAt(context, database, { as: 'command' });
+  const store = await openStoreAt(context, database, { openAs: 'command' });
   const target = await startTarget(context);
   const targets = () => target.at(`/${systemRandom.fraction()}`);
   const [fixture, bystander] = [await newFixture(store, baseUrl, targets), await newFixture(store, baseUrl, targets)];

@@ -24,7 +24,7 @@ export class SimulatedTargets {
       const before = this.accepted.get(target) ?? [];
       this.accepted.set(target, [...before, JSON.parse(body).resource_url]);
     }
-    return { kind: 'answered', status, ms: 1 };
+    return { kind: 'answered', status, durationMs: 1 };
   };
 }
 

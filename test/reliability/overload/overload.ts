@@ -159,7 +159,7 @@ async function measureOverload(
   }
   const recoveredMs = Math.round(performance.now() - began);
   await service.stop('SIGTERM');
-  const database = await openStoreAt(context, service.database, { as: 'command' });
+  const database = await openStoreAt(context, service.database, { openAs: 'command' });
   const stored = await storedEvents(database);
   await database.close();
   const made = [warm, before, peak, over, ...answeredInFull, ...after].flatMap(({ answered }) => answered.locations);

@@ -74,7 +74,7 @@ export async function createDatabaseWithPassword(
 ): Promise<string> {
   if (store.name === 'SQLite') return store.database(context);
   // This is a separate connection, because the role can be dropped only after its database.
-  const admin = await openStoreAt(context, await store.database(context), { as: 'command' });
+  const admin = await openStoreAt(context, await store.database(context), { openAs: 'command' });
   const password = fixture.createSecret('the password of the database');
   const role = `canary_${process.pid}_${Date.now()}`;
   await sql.raw(`create role ${role} superuser login password '${password}'`).execute(admin.read);

@@ -60,7 +60,7 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
   const ask = createRequester(fixture, baseUrl);
   const owner = { key, domain };
   await useKeys(fixture, ask, owner, environment);
-  const admin = await openStoreAt(context, database, { as: 'command' });
+  const admin = await openStoreAt(context, database, { openAs: 'command' });
   await useTargets(fixture, ask, owner, target, baseUrl, admin);
   await signIn(fixture, ask, domain);
   await subscribe(fixture, ask, owner);

@@ -138,7 +138,7 @@ export class SimulatedNetwork {
    */
   attemptOf(life: ProcessLife): SendAttempt {
     const clock = this.#time.clockOf(life);
-    const guard = createSsrfGuard({ resolve: this.resolverOf(life), allow: [], loopbackAllowed: false });
+    const guard = createSsrfGuard({ resolve: this.resolverOf(life), allowRules: [], isLoopbackAllowed: false });
     return withDuration(this.#time.clockOf(life, true), async (order, leftMs) => {
       if (life.isDead) return neverSettles();
       const began = this.#time.timestamp();
@@ -147,7 +147,7 @@ export class SimulatedNetwork {
       if (this.#faults.occurs('attempt throws')) throw new Error('simulated');
       const localError = localErrors.find(([point]) => this.#faults.occurs(point));
       if (localError !== undefined) return { kind: 'local_error', code: localError[1] };
-      const verdict = await guard.check(new URL(order.target), 5_000);
+      const verdict = await guard.checkTarget(new URL(order.target), 5_000);
       if (life.isDead) return neverSettles();
       if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
       if ('failure' in verdict && verdict.failure === 'resolver_silent')

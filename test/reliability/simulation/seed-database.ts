@@ -38,7 +38,7 @@ export async function createTemplate(): Promise<DatabaseTemplate> {
   try {
     const store = await openStore({
       database: { scheme: 'sqlite', path },
-      as: 'command',
+      openAs: 'command',
       clock,
       log: createLog('silent'),
       onFatal: (error) => {

@@ -127,7 +127,7 @@ const resolve: ResolveName = async (name) => {
 };
 
 /** The guard of a service that is not on loopback, with the names of the corpus. */
-export const corpusGuard: SsrfGuard = createSsrfGuard({ resolve, allow: [], loopbackAllowed: false });
+export const corpusGuard: SsrfGuard = createSsrfGuard({ resolve, allowRules: [], isLoopbackAllowed: false });
 
 /** Returns the host of a URL, as it is resolved. */
 export function hostOf(form: string): string {
@@ -153,7 +153,7 @@ export const isMalformed = (form: string): boolean => 'fault' in parseTarget(for
 export async function checkForms(guard: SsrfGuard, forbidden: readonly string[]): Promise<RunResult> {
   const broken: string[] = [];
   const resultFor = async (form: string) => {
-    const verdict = await guard.check(new URL(form));
+    const verdict = await guard.checkTarget(new URL(form));
     return 'failure' in verdict ? verdict.failure : verdict.allowed ? 'allowed' : 'forbidden';
   };
   for (const form of forbidden) {

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { systemClock } from '../../../src/clock.ts';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
-import { createAttempt } from '../../../src/delivery/transport/attempt.ts';
+import { createAttemptSender } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
@@ -41,7 +41,7 @@ async function listenOnLoopback(context: Cleanup): Promise<LoopbackListener> {
 }
 
 async function deliver(guard: SsrfGuard, target: string): Promise<AttemptOutcome> {
-  const attempt = createAttempt({ guard, userAgent: 'Carillon/proof', clock: systemClock });
+  const attempt = createAttemptSender({ guard, userAgent: 'Carillon/proof', clock: systemClock });
   const order = { target, body: '{}', deliveryId: '1', deadlineMs: 10_000, signal: new AbortController().signal };
   return attempt(order);
 }
@@ -129,7 +129,7 @@ export async function deliverToRebindingNames(
 function createGuardAllowing(resolve: ResolveName, rule: string): SsrfGuard {
   const parsed = parseAllowRules(rule);
   if ('fault' in parsed) throw new Error(parsed.fault);
-  return createSsrfGuard({ resolve, allow: parsed.rules, loopbackAllowed: false });
+  return createSsrfGuard({ resolve, allowRules: parsed.rules, isLoopbackAllowed: false });
 }
 
 /** A request that arrived, and the local address that it was sent to. */

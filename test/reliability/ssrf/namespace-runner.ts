@@ -64,7 +64,7 @@ const service = await startServiceProcess(context, database, {
 });
 const store = await openStore({
   database: { scheme: 'sqlite', path: join(folder, 'carillon.db') },
-  as: 'command',
+  openAs: 'command',
   onFatal: (error) => {
     throw error;
   },

@@ -233,7 +233,9 @@ export const guardChecks = {
 
 async function isAllowed(target: string, address: string): Promise<boolean> {
   const resolve = async () => ({ addresses: [address] });
-  const verdict = await createSsrfGuard({ resolve, allow: [], loopbackAllowed: false }).check(new URL(target));
+  const verdict = await createSsrfGuard({ resolve, allowRules: [], isLoopbackAllowed: false }).checkTarget(
+    new URL(target),
+  );
   return 'allowed' in verdict && verdict.allowed;
 }
 

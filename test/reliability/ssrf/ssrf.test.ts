@@ -68,7 +68,7 @@ test('R8 a guard that overlooks a block or an embedding is reported', async () =
 
 /** A guard that allows everything. */
 const allowingGuard: SsrfGuard = {
-  check: async ({ hostname }) => ({
+  checkTarget: async ({ hostname }) => ({
     allowed: true,
     addresses: [{ address: hostname.includes(':') ? '::1' : '127.0.0.1', family: 4 }],
   }),
@@ -76,7 +76,9 @@ const allowingGuard: SsrfGuard = {
 
 test('R8 a guard that allows a forbidden form, or rejects a public one, is reported', async () => {
   const literal = 'http://127.0.0.1/';
-  const rejectingGuard: SsrfGuard = { check: async () => ({ allowed: false, word: 'forbidden', address: literal }) };
+  const rejectingGuard: SsrfGuard = {
+    checkTarget: async () => ({ allowed: false, word: 'forbidden', address: literal }),
+  };
   assert.equal(await countViolations(checkForms(allowingGuard, [literal])), 1);
   assert.equal(await countViolations(checkForms(rejectingGuard, [literal])), publicForms.length);
   assert.equal(await countViolations(checkForms(corpusGuard, [literal])), 0);
@@ -86,7 +88,7 @@ test('R8 a delivery to loopback is reported, and so is a second lookup before th
   const { counts, broken } = await deliverToLoopback(t, ['http://127.1/', 'http://localhost:6379/'], allowingGuard);
   assert.deepEqual([counts['hits on loopback'], broken.length], [2, 3]);
   const twice: Parameters<typeof deliverToRebindingNames>[3] = (resolve) => ({
-    check: async () => {
+    checkTarget: async () => {
       await resolve('turning.example', 0);
       const again = await resolve('turning.example', 0);
       const addresses = 'addresses' in again ? again.addresses : [];

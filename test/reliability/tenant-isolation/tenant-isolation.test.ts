@@ -56,7 +56,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
     permission: undefined,
     fields,
     recordedKinds: [],
-    at: { collection: '/notes', key: 'note_id' },
+    location: { collectionPath: '/notes', idField: 'note_id' },
     call: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
   });
   assert.deepEqual(

@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   // never with a 5xx. Rejected requests write nothing.
 
   const rows = createApiRoutes({
-    guard: { check: async () => ({ failure: 'no_such_name' }) },
+    guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',
@@ -321,7 +321,7 @@ for (const { test, testService } of stores) {
   };
 
   const rows = createApiRoutes({
-    guard: { check: async () => ({ failure: 'no_such_name' }) },
+    guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',

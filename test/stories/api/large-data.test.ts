@@ -73,15 +73,15 @@ for (const { test, testService } of stores) {
     const permitted = { permissions: new Set(everyPermission), expiresAt: null };
     const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
     if (row.mode !== 'read') throw new Error('not a read route');
-    const { listing } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
-    if (listing === undefined) throw new Error(`${row.path} is not a listing`);
-    const largePages = { enter: async () => () => undefined };
-    await serializePage(listing, {
+    const { pendingPage } = await row.run(view, caller, { ids: {}, query: {}, body: undefined });
+    if (pendingPage === undefined) throw new Error(`${row.path} is not a listing`);
+    const largePages = { acquire: async () => () => undefined };
+    await serializePage(pendingPage, {
       accountId,
-      largePages,
+      largePageSlots: largePages,
       isRequestOver: () => false,
-      hasRoom: () => true,
-      mustHaveRoom: () => undefined,
+      hasResponseCapacity: () => true,
+      requireResponseCapacity: () => undefined,
     });
     return counter.maximum;
   }
@@ -118,7 +118,7 @@ for (const { name, test, testService } of stores) {
     { after },
     {
       ports: {
-        attempt: () => Promise.resolve({ kind: 'answered', status: 200, ms: 1 }),
+        attempt: () => Promise.resolve({ kind: 'answered', status: 200, durationMs: 1 }),
         sqlite: measuringSqlite(largest),
       },
     },

@@ -126,7 +126,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
       const api = await testService(t, { database, options: { role: 'api' }, ports: { attempt: atApi.attempt } });
       await testService(t, { database, options: { role: 'delivery' }, ports: { attempt: atDelivery.attempt } });
       const owner = await api.createAccount('acme.test');
-      const store = await openStoreAt(t, database, { as: 'command' });
+      const store = await openStoreAt(t, database, { openAs: 'command' });
       const target = await startTarget(t);
       const stays = await owner.carillon.hooks.create({ target_url: target.at('/stays'), event: 'new_event' });
       const goes = await owner.carillon.hooks.create({ target_url: target.at('/goes'), event: 'new_event' });
@@ -197,7 +197,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
       ),
     );
     assert.equal(nodes.filter((node) => node.key !== undefined).length, 1);
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     assert.equal((await store.read.selectFrom('accounts').select('account_id').execute()).length, 1);
     assert.deepEqual(await Promise.all(nodes.map((node) => node.stop('SIGTERM'))), [0, 0, 0]);
   });

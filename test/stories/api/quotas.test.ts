@@ -37,11 +37,11 @@ for (const { test, testService } of stores) {
   test('above --max-pending-per-account, requests that add pending deliveries get 429 until the number falls; nothing is dropped', async (t) => {
     const outcomes: ((outcome: AttemptOutcome) => void)[] = [];
     let hangs = true;
-    const success: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
+    const success: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
     const receivedBodies: string[] = [];
     const attempt: SendAttempt = ({ body, signal }) => {
       const { promise, resolve } = Promise.withResolvers<AttemptOutcome>();
-      signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', ms: 1 }));
+      signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 }));
       const end = (outcome: AttemptOutcome) => {
         receivedBodies.push(body);
         resolve(outcome);
@@ -142,6 +142,6 @@ for (const { test, testService } of stores) {
     await hook();
     await clock.advance(60_000);
     assert.equal(await create(), 201);
-    result.resolve({ kind: 'answered', status: 200, ms: 1 });
+    result.resolve({ kind: 'answered', status: 200, durationMs: 1 });
   });
 }

@@ -15,8 +15,8 @@ for (const { test, testService } of stores) {
   /** Concurrency limit of all unproven targets together. */
   const UNPROVEN_LIMIT = 1_000;
 
-  const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
-  const UNSUBSCRIBED: AttemptOutcome = { kind: 'answered', status: 401, ms: 1 };
+  const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
+  const UNSUBSCRIBED: AttemptOutcome = { kind: 'answered', status: 401, durationMs: 1 };
 
   /** Replaces the network: hostile targets hang until they are released, all other targets respond. */
   function hangingTargets() {
@@ -32,7 +32,7 @@ for (const { test, testService } of stores) {
         resolve(outcome);
       };
       hanging.set(target, end);
-      signal.addEventListener('abort', () => end({ kind: 'local_error', code: 'stopped', ms: 1 }));
+      signal.addEventListener('abort', () => end({ kind: 'local_error', code: 'stopped', durationMs: 1 }));
       maxHanging = Math.max(maxHanging, hanging.size);
       return promise;
     };

@@ -213,7 +213,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const expected = Array.from({ length: total }, (_, index) => index + 1);
     for (const seen of await Promise.all(following)) assert.deepEqual(seen, expected);
 
-    const { read } = await openStoreAt(t, database, { as: 'command' });
+    const { read } = await openStoreAt(t, database, { openAs: 'command' });
     const rows = await read
       .selectFrom('occurrences')
       .select(['position', 'record_id', 'occurred_at'])

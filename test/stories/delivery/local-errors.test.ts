@@ -12,9 +12,13 @@ import { sharedStores, stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-  const ok: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
-  const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): AttemptOutcome => ({ kind: 'failed', cause, ms: 1 });
-  const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, ms: 1 });
+  const ok: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
+  const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): AttemptOutcome => ({
+    kind: 'failed',
+    cause,
+    durationMs: 1,
+  });
+  const localError = (code: LocalErrorCode): AttemptOutcome => ({ kind: 'local_error', code, durationMs: 1 });
 
   /** Starts a service whose attempts have scripted outcomes, and the outcome 200 after the script. */
   async function startScripted(t: TestContext, script: readonly (AttemptOutcome | Error)[]) {
@@ -153,7 +157,7 @@ for (const { test, testService } of stores) {
     const attempt: SendAttempt = ({ deliveryId, signal }) => {
       orders.push({ deliveryId, signal });
       return new Promise((resolve) =>
-        signal.addEventListener('abort', () => resolve({ ...localError('stopped'), ms: 0 })),
+        signal.addEventListener('abort', () => resolve({ ...localError('stopped'), durationMs: 0 })),
       );
     };
     const clock = testClock();

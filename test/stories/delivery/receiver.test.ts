@@ -238,7 +238,7 @@ for (const { test, testService } of stores) {
     const live = async () =>
       (await hooksOf(owner)).filter(({ state }) => state !== 'ended').map((hook) => new URL(hook.target_url).search);
     await reconcileHooks(
-      { carillon: owner.carillon, at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
+      { carillon: owner.carillon, receiverUrl: at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
       false,
     );
     assert.equal((await live()).length, 2);

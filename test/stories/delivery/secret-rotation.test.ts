@@ -35,8 +35,10 @@ function createRecordingAttempt(): { readonly attempt: SendAttempt; readonly att
   return {
     attempts,
     attempt(order) {
-      const { deliveryId, body, signature = [] } = order;
-      const pairs = Array.from({ length: signature.length / 2 }, (_, pair) => signature.slice(2 * pair, 2 * pair + 2));
+      const { deliveryId, body, signatureHeaders = [] } = order;
+      const pairs = Array.from({ length: signatureHeaders.length / 2 }, (_, pair) =>
+        signatureHeaders.slice(2 * pair, 2 * pair + 2),
+      );
       const headers = { ...Object.fromEntries(pairs), 'webhook-id': deliveryId };
       const path = new URL(order.target).pathname;
       const one: SignedAttempt = { path, headers, body, startedAt: performance.now(), dialledAt: undefined };

@@ -61,7 +61,7 @@ for (const { name, test, database } of stores) {
       }
     });
     const published: number[][] = [];
-    store.onCommitted((events) => void published.push([...events.pending.keys()]));
+    store.onCommitted((events) => void published.push([...events.pendingByHook.keys()]));
     const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
     const stored = async () => ({

@@ -16,7 +16,7 @@ import { type Scenario, type ScenarioFixture, scenarios } from './walk.scenarios
 for (const { test, testService } of stores) {
   /** Every route of the API, as the service mounts them. A new route must have a scenario. */
   const rows = createApiRoutes({
-    guard: { check: async () => ({ failure: 'no_such_name' }) },
+    guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },
     random: systemRandom,
     log: createLog('silent'),
     baseUrl: () => '',

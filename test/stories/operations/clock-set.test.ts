@@ -14,8 +14,8 @@ const [SECOND_MS, HOUR_MS, DAY_MS] = [1_000, 3_600_000, 86_400_000];
 const CLOCK_ERROR_MS = 400 * DAY_MS;
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
-const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, ms: 1 };
-const FAILURE: AttemptOutcome = { kind: 'answered', status: 500, ms: 1 };
+const SUCCESS: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
+const FAILURE: AttemptOutcome = { kind: 'answered', status: 500, durationMs: 1 };
 
 /** Counts the rows of all tables, except tables of the service that belong to no account. */
 async function countRows({ read }: { readonly read: Queries }): Promise<Record<string, number>> {

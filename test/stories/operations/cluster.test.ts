@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
-import { newestVersion } from '../../../src/store/migrate.ts';
+import { getNewestVersion } from '../../../src/store/migrate.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startProxy } from '../../kit/network/proxy.ts';
@@ -41,7 +41,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   test('C20 C22 when one of two nodes is stopped, the other takes its hook queues immediately, even while the first waits for a hanging target', async (t) => {
     const database = await newDatabase(t);
     const stops = await serviceProcess(t, { CARILLON_DATABASE: database, CARILLON_ATTEMPT_TIMEOUT: '60s' });
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const hanging: ServerResponse[] = [];
     const hangs = await startTarget(t, (response) => void hanging.push(response));
@@ -108,7 +108,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const nodes = [first, ...others];
     const [killed, paused, alsoKilled, stays] = nodes;
     assert.ok(killed && paused && alsoKilled && stays);
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 10));
     const paths: string[] = [];
     for (const [number, node] of nodes.entries()) {
@@ -180,7 +180,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const [near, far] = [createTracedAttempt(), createTracedAttempt()];
     const options = { retryWaits: '3s,3s' };
     const cutOff = await testService(t, { database: proxy.database, options, ports: { attempt: far.attempt } });
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const there = await cutOff.createAccount('acme.test');
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
     const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
@@ -292,7 +292,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   test('C20 two versions run concurrently: a newer node migrates the database under load, and the older one keeps working', async (t) => {
     const copy = copySource();
     t.after(copy.remove);
-    const number = String(newestVersion() + 1).padStart(4, '0');
+    const number = String(getNewestVersion() + 1).padStart(4, '0');
     const migration = [
       "alter table events add column place {text} not null default '';",
       "alter table hooks add column note {text} not null default '';",
@@ -308,7 +308,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
 
     const database = await newDatabase(t);
     const old = await serviceProcess(t, { CARILLON_DATABASE: database });
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const target = await startTarget(t);
     const paths = await hooksFor(old, target.at);
     // With twelve writers, every connection of the older node has prepared its statements.
@@ -368,7 +368,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const withName = (name: string) => `${database}?application_name=${name}`;
     const node = await serviceProcess(t, { CARILLON_DATABASE: withName('struck') });
     await startSecondNode(t, node, { CARILLON_DATABASE: withName('other'), CARILLON_ROLE: 'delivery' });
-    const store = await openStoreAt(t, database, { as: 'command' });
+    const store = await openStoreAt(t, database, { openAs: 'command' });
     const target = await startTarget(t);
     const { id } = await node.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
     const connections = async () => {

@@ -233,7 +233,7 @@ for (const { test, database } of stores) {
     const environment = { CARILLON_DATABASE: await database(t) };
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
     await carillonJson(['accounts', 'create', ...owner], { environment });
-    const store = await openStoreAt(t, environment.CARILLON_DATABASE, { as: 'command' });
+    const store = await openStoreAt(t, environment.CARILLON_DATABASE, { openAs: 'command' });
     await store.write(async (tx) => {
       const write = new AccountWrite(tx, 1, Date.now());
       const person = {

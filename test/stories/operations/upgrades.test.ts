@@ -174,8 +174,8 @@ for (const from of stores) {
         const target = await startTarget(t);
         const attempt: SendAttempt = async ({ target: url }) =>
           url.endsWith('/sick')
-            ? { kind: 'failed', cause: 'refused', ms: 1 }
-            : { kind: 'local_error', code: 'no_route', ms: 1 };
+            ? { kind: 'failed', cause: 'refused', durationMs: 1 }
+            : { kind: 'local_error', code: 'no_route', durationMs: 1 };
         const source = await from.testService(t, { options, ports: { attempt } });
         const owner = await source.createAccount('acme.test');
         const { hooks, events, clients, deliveries } = owner.carillon;

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
 import { currentSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
@@ -9,15 +9,21 @@ import { Button, ButtonLink } from '../../components/button.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { formatCount } from '../../delivery/delivery-text.ts';
 import { DeliveryStateLegend, FeedFilterControls, readFeedFilters } from './filters.tsx';
-import { type FeedFilters, type FeedPhase, LiveFeed, MAX_LIVE_ENTRIES, MAX_SHOWN_ENTRIES } from './live-updates.ts';
+import {
+  type ActivityFeedFilters,
+  type FeedPhase,
+  LiveFeed,
+  MAX_LIVE_ENTRIES,
+  MAX_SHOWN_ENTRIES,
+} from './live-updates.ts';
 import { FeedRow } from './row.tsx';
 import './activity.css';
 
 /**
- * While the list is scrolled further than this, new entries are held back, because inserting them would move the
- * entries that the user is reading.
+ * While the list is scrolled down by more than this, new entries are held back. Inserting them would move the entries
+ * that the user is reading.
  */
-const HOLD_BELOW_PX = 160;
+const HOLD_SCROLL_THRESHOLD_PX = 160;
 
 /** Returns user names by id; empty for members, who see only their own activity. */
 function useUserNames(isAccountScope: boolean): ReadonlyMap<string, string> {
@@ -52,7 +58,7 @@ export default function ActivityFeed() {
     liveFeed.releaseHeldEntries();
     scrollToTop(listRef.current);
   };
-  const isEmptyFeed = phase === 'live' && entries.length === 0;
+  const isFeedEmpty = phase === 'live' && entries.length === 0;
   return (
     <Page
       title="Activity"
@@ -62,7 +68,7 @@ export default function ActivityFeed() {
         filters.before === undefined ? (
           <>
             <span class="row" role="status">
-              {isPaused ? <Badge>paused</Badge> : <ConnectionState phase={phase} />}
+              {isPaused ? <Badge>paused</Badge> : <ConnectionBadge phase={phase} />}
             </span>
             <Button
               icon={isPaused ? 'play' : 'pause'}
@@ -75,7 +81,7 @@ export default function ActivityFeed() {
             </Button>
           </>
         ) : (
-          <Button icon="play" variant="primary" onClick={() => setQuery({ before: undefined })}>
+          <Button icon="play" variant="primary" onClick={() => updateQueryParams({ before: undefined })}>
             Back to now
           </Button>
         )
@@ -89,12 +95,12 @@ export default function ActivityFeed() {
       )}
       <HeldBackEntries liveFeed={liveFeed} isHeld={isPaused || isScrolled} onShow={showHeldEntries} />
       {phase === 'loading' && <LoadingSkeleton />}
-      {isEmptyFeed && <EmptyFeed filters={filters} />}
+      {isFeedEmpty && <EmptyFeed filters={filters} />}
       {entries.length > 0 && (
         <>
           <ul class="card lines happenings" ref={listRef} aria-label="What happened, newest first">
             {entries.map((entry) => (
-              <FeedRow key={entry.cursor} entry={entry} userName={otherUserName(entry.user_id, userNames)} />
+              <FeedRow key={entry.cursor} entry={entry} userName={nameIfOtherUser(entry.user_id, userNames)} />
             ))}
           </ul>
           <OlderEntries liveFeed={liveFeed} />
@@ -105,11 +111,11 @@ export default function ActivityFeed() {
   );
 }
 
-function otherUserName(userId: string, userNames: ReadonlyMap<string, string>): string | undefined {
+function nameIfOtherUser(userId: string, userNames: ReadonlyMap<string, string>): string | undefined {
   return userId === currentSession().user.user_id ? undefined : userNames.get(userId);
 }
 
-function ConnectionState({ phase }: { readonly phase: FeedPhase }) {
+function ConnectionBadge({ phase }: { readonly phase: FeedPhase }) {
   if (phase === 'refused') return null;
   if (phase === 'live') return <Badge tone="good">live</Badge>;
   return <Badge tone="warn">{phase === 'lost' ? 'connection lost' : 'connecting'}</Badge>;
@@ -126,7 +132,7 @@ function useIsScrolled(listRef: { readonly current: Element | null }): boolean {
   const [isScrolled, setScrolled] = useState(false);
   useEffect(() => {
     const scrollContainer = scrollContainerOf(listRef.current);
-    const updateScrolled = () => setScrolled((scrollContainer?.scrollTop ?? 0) > HOLD_BELOW_PX);
+    const updateScrolled = () => setScrolled((scrollContainer?.scrollTop ?? 0) > HOLD_SCROLL_THRESHOLD_PX);
     scrollContainer?.addEventListener('scroll', updateScrolled, { passive: true });
     return () => scrollContainer?.removeEventListener('scroll', updateScrolled);
   }, []);
@@ -166,18 +172,18 @@ function HeldBackEntries({
 
 /** End of the list: loads older entries when it is scrolled into view, or by a button. */
 function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
-  const endRef = useRef<HTMLDivElement>(null);
+  const listEndRef = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const { current } = endRef;
+    const { current } = listEndRef;
     if (current === null) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void liveFeed.loadOlder());
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void liveFeed.loadOlderEntries());
     observer.observe(current);
     return () => observer.disconnect();
   }, [liveFeed]);
   const entries = liveFeed.entries.value;
   const isListFull = entries.length >= MAX_SHOWN_ENTRIES;
   return (
-    <div class="row spread small soft" ref={endRef}>
+    <div class="row spread small soft" ref={listEndRef}>
       <span>
         {liveFeed.hasReachedEnd.value
           ? 'That is the beginning; what happened is kept for 90 days.'
@@ -185,9 +191,9 @@ function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
       </span>
       {!liveFeed.hasReachedEnd.value &&
         (isListFull ? (
-          <Button onClick={() => setQuery({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
+          <Button onClick={() => updateQueryParams({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
         ) : (
-          <Button disabled={liveFeed.isFetchingOlder.value} onClick={() => void liveFeed.loadOlder()}>
+          <Button disabled={liveFeed.isFetchingOlder.value} onClick={() => void liveFeed.loadOlderEntries()}>
             {liveFeed.isFetchingOlder.value ? 'Fetching…' : 'Older'}
           </Button>
         ))}
@@ -197,11 +203,13 @@ function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
 
 function ShowAllButton() {
   return (
-    <Button onClick={() => setQuery({ kind: undefined, hook: undefined, before: undefined })}>Show everything</Button>
+    <Button onClick={() => updateQueryParams({ kind: undefined, hook: undefined, before: undefined })}>
+      Show everything
+    </Button>
   );
 }
 
-function EmptyFeed({ filters }: { readonly filters: FeedFilters }) {
+function EmptyFeed({ filters }: { readonly filters: ActivityFeedFilters }) {
   if (filters.kind !== undefined || filters.hookId !== undefined || filters.before !== undefined) {
     return (
       <EmptyState icon="activity" title="Nothing like that has happened">
@@ -221,7 +229,7 @@ function EmptyFeed({ filters }: { readonly filters: FeedFilters }) {
   );
 }
 
-function apiCallsFor({ kind, hookId, scope, before }: FeedFilters) {
+function apiCallsFor({ kind, hookId, scope, before }: ActivityFeedFilters) {
   const isAccountScope = scope === 'account';
   const searchParams = new URLSearchParams({
     ...(before !== undefined && { after: before }),

@@ -1,13 +1,13 @@
 import { type FeedKind, feedResourceTypes, hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
-import { setQuery } from '../../app/router.ts';
+import { updateQueryParams } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { Badge } from '../../components/badge.tsx';
 import { RadioGroup, Select } from '../../components/field.tsx';
 import { NEVER_READ_TEXT } from '../../delivery/delivery-badges.tsx';
 import { formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
-import type { FeedFilters } from './live-updates.ts';
+import type { ActivityFeedFilters } from './live-updates.ts';
 
 const kindPrefixes = ['new', 'changed', 'deleted'] as const;
 const feedKinds: readonly FeedKind[] = [
@@ -20,7 +20,7 @@ const feedKinds: readonly FeedKind[] = [
 ];
 
 /** Reads the filters of the feed from the query of the route. */
-export function readFeedFilters(query: URLSearchParams): FeedFilters {
+export function readFeedFilters(query: URLSearchParams): ActivityFeedFilters {
   const kind = feedKinds.find((feedKind) => feedKind === query.get('kind'));
   return {
     scope: isAdmin() && query.get('scope') !== 'own' ? 'account' : 'own',
@@ -31,14 +31,15 @@ export function readFeedFilters(query: URLSearchParams): FeedFilters {
 }
 
 /** Filter controls of the feed: kind and hook. Admins also choose between everybody's activity and their own. */
-export function FeedFilterControls({ filters }: { readonly filters: FeedFilters }) {
+export function FeedFilterControls({ filters }: { readonly filters: ActivityFeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hookOptions = (data?.data ?? []).map((hook) => ({
     value: hook.id,
     text: `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
   }));
   const isUnlistedHook = filters.hookId !== undefined && !hookOptions.some(({ value }) => value === filters.hookId);
-  const setFilters = (changes: Record<string, string | undefined>) => setQuery({ ...changes, before: undefined });
+  const setFilters = (changes: Record<string, string | undefined>) =>
+    updateQueryParams({ ...changes, before: undefined });
   return (
     <search class="row">
       <Select<string>

@@ -14,34 +14,34 @@ export const MAX_SHOWN_ENTRIES = 600;
 /** New entries are rendered in batches, at most four times a second under any load. */
 const RENDER_INTERVAL_MS = 250;
 
-/** Interval for polling deliveries that will probably change soon. */
-const POLL_INTERVAL_MS = 1_000;
-/** Interval for polling deliveries that may stay pending or unread for hours. */
+/** Interval for polling the states of deliveries that will probably change soon. */
+const FAST_POLL_INTERVAL_MS = 1_000;
+/** Interval for polling the states of deliveries that may stay pending or unread for hours. */
 const SLOW_POLL_INTERVAL_MS = 5_000;
 const MAX_POLLED_ENTRIES = 100;
 
 const RECONNECT_DELAY_MS = 5_000;
-const PAGE_SIZE = 50;
+const ENTRIES_PER_PAGE = 50;
 
 /** Filters of the activity feed. */
-export type FeedFilters = {
+export type ActivityFeedFilters = {
   readonly kind?: FeedKind;
   readonly hookId?: string;
   readonly scope: 'own' | 'account';
-  /** Shows entries older than this cursor, without live updates. */
+  /** Shows only entries before this position in the feed, without live updates. */
   readonly before?: string;
 };
 
 export type FeedPhase = 'loading' | 'live' | 'lost' | 'refused';
 
-/** Whether retrying cannot help: the hook does not exist or is not visible to the user, or a filter is invalid. */
+/** Whether a retry would fail again: the hook does not exist, the user may not see it, or a filter is invalid. */
 function isPermanentError(error: unknown): boolean {
   return error instanceof CarillonError && ['not_found', 'not_permitted', 'invalid_input'].includes(error.code);
 }
 
 /**
- * Live feed, newest first. It follows the feed by long polling, renders new entries in batches, and polls the
- * deliveries of entries in view until they are final. Memory and request rate are bounded.
+ * Live feed, newest first. It follows the feed by server-sent events, renders new entries in batches, and polls the
+ * deliveries of visible entries until their states are final. It limits its memory and its request rate.
  */
 export class LiveFeed {
   readonly entries = signal<readonly ActivityEntry[]>([]);
@@ -51,14 +51,14 @@ export class LiveFeed {
   readonly errorText = signal<string | undefined>(undefined);
   readonly hasReachedEnd = signal(false);
   readonly isFetchingOlder = signal(false);
-  /** Returns whether new entries are held back. They are then only counted, and shown later. */
+  /** Returns whether new entries are held back. Such entries are only counted, and shown later. */
   isHeld: () => boolean = () => false;
   /** Returns whether the user has paused the feed. A paused feed does not poll deliveries either. */
   isPaused: () => boolean = () => false;
   /** Returns the cursors of the entries in the viewport. */
   getVisibleCursors: () => ReadonlySet<string> = () => new Set();
 
-  readonly #filters: FeedFilters;
+  readonly #filters: ActivityFeedFilters;
   #bufferedEntries: ActivityEntry[] = [];
   /**
    * Whether entries between the displayed and the buffered entries are missing, because too many arrived. The
@@ -66,24 +66,24 @@ export class LiveFeed {
    */
   #hasGap = false;
   /**
-   * Whether new entries must be loaded from the activity list. The feed cannot filter by hook: with a hook filter, a
-   * feed item means only that there may be new entries.
+   * Whether new entries must be loaded from the activity list. The feed cannot be filtered by hook, so with a hook
+   * filter an item of the feed only means that the activity list may have new entries.
    */
   #mustLoadNewEntries = false;
   #newestCursor: string | undefined;
-  #olderCursor: string | undefined;
+  #olderPageCursor: string | undefined;
   #polledAtMs = 0;
   #isPolling = false;
   #abortController: AbortController | undefined;
   #renderTimer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(filters: FeedFilters) {
+  constructor(filters: ActivityFeedFilters) {
     this.#filters = filters;
   }
 
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisibilityChange);
-    this.#renderTimer = setInterval(() => this.#tick(), RENDER_INTERVAL_MS);
+    this.#renderTimer = setInterval(() => this.#renderAndPoll(), RENDER_INTERVAL_MS);
     this.#reconnect(true);
   }
 
@@ -100,7 +100,7 @@ export class LiveFeed {
     const olderEntries = this.#hasGap ? [] : this.entries.value;
     const allEntries = [...newEntries, ...olderEntries];
     if (allEntries.length > MAX_LIVE_ENTRIES) {
-      this.#olderCursor = allEntries[MAX_LIVE_ENTRIES - 1]?.cursor;
+      this.#olderPageCursor = allEntries[MAX_LIVE_ENTRIES - 1]?.cursor;
       this.hasReachedEnd.value = false;
     }
     this.entries.value = allEntries.slice(0, MAX_LIVE_ENTRIES);
@@ -110,59 +110,59 @@ export class LiveFeed {
   }
 
   /** Loads the next page of older entries. */
-  async loadOlder(): Promise<void> {
+  async loadOlderEntries(): Promise<void> {
     if (this.isFetchingOlder.value || this.hasReachedEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES)
       return;
     this.isFetchingOlder.value = true;
     try {
       const lastCursor = this.entries.value.at(-1)?.cursor;
-      await this.#fetchOlder(this.#abortController?.signal);
+      await this.#fetchOlderPage(this.#abortController?.signal);
       if (this.entries.value.at(-1)?.cursor === lastCursor && !this.hasReachedEnd.value)
-        await this.#fetchOlder(this.#abortController?.signal);
+        await this.#fetchOlderPage(this.#abortController?.signal);
     } catch (error) {
       if (!this.#abortController?.signal.aborted) this.errorText.value = describeError(error);
     }
     this.isFetchingOlder.value = false;
   }
 
-  async #fetchOlder(signal: AbortSignal | undefined): Promise<void> {
-    const beforeCursor = this.#olderCursor ?? this.entries.value.at(-1)?.cursor;
+  async #fetchOlderPage(signal: AbortSignal | undefined): Promise<void> {
+    const beforeCursor = this.#olderPageCursor ?? this.entries.value.at(-1)?.cursor;
     const { data, next } = await client.activity.list(
-      { ...this.#activityQuery(), before: beforeCursor, limit: PAGE_SIZE },
+      { ...this.#buildActivityQuery(), before: beforeCursor, limit: ENTRIES_PER_PAGE },
       { signal },
     );
     this.entries.value = [...this.entries.value, ...data];
-    this.#olderCursor = next;
+    this.#olderPageCursor = next;
     this.hasReachedEnd.value = next === '';
   }
 
-  #activityQuery() {
+  #buildActivityQuery() {
     const { kind, hookId, scope } = this.#filters;
     return { scope, kind, hook_id: hookId };
   }
 
   readonly #onVisibilityChange = () => {
     if (document.hidden) this.#abortController?.abort();
-    // The tab is visible again: follow the feed from the last cursor if entries are held back, otherwise reload.
+    // The tab is visible again. Reload, or only continue after the last cursor if entries are held back.
     else this.#reconnect(!this.isHeld());
   };
 
   #reconnect(mustReload: boolean): void {
     this.#abortController?.abort();
     this.#abortController = new AbortController();
-    void this.#runConnection(mustReload, this.#abortController.signal);
+    void this.#followUntilAborted(mustReload, this.#abortController.signal);
   }
 
-  async #runConnection(mustReload: boolean, signal: AbortSignal): Promise<void> {
+  async #followUntilAborted(mustReload: boolean, signal: AbortSignal): Promise<void> {
     let mustLoadNewest = mustReload;
     while (!signal.aborted) {
       try {
-        if (mustLoadNewest) await this.#loadNewest(signal);
+        if (mustLoadNewest) await this.#loadNewestEntries(signal);
         mustLoadNewest = false;
         this.phase.value = 'live';
         this.errorText.value = undefined;
         if (this.#filters.before !== undefined) return;
-        await this.#follow(signal);
+        await this.#followFeed(signal);
       } catch (error) {
         if (signal.aborted) return;
         this.errorText.value = describeError(error);
@@ -177,36 +177,37 @@ export class LiveFeed {
     }
   }
 
-  async #loadNewest(signal: AbortSignal): Promise<void> {
+  async #loadNewestEntries(signal: AbortSignal): Promise<void> {
     const { before } = this.#filters;
-    const listNewest = () => client.activity.list({ ...this.#activityQuery(), before, limit: PAGE_SIZE }, { signal });
-    let { data, next } = await listNewest();
-    let newestInScope: string | undefined;
+    const listNewestEntries = () =>
+      client.activity.list({ ...this.#buildActivityQuery(), before, limit: ENTRIES_PER_PAGE }, { signal });
+    let { data, next } = await listNewestEntries();
+    let newestCursorInScope: string | undefined;
     if (data.length === 0) {
-      newestInScope = await this.#newestCursorInScope(signal);
+      newestCursorInScope = await this.#loadNewestCursorInScope(signal);
       // List again: an entry that was created between the two requests is missing in the first list, and the feed is
       // followed only from that entry on.
-      ({ data, next } = await listNewest());
+      ({ data, next } = await listNewestEntries());
     }
     this.entries.value = data;
-    this.#olderCursor = next;
+    this.#olderPageCursor = next;
     this.hasReachedEnd.value = next === '';
     this.#bufferedEntries = [];
     this.#hasGap = false;
     this.heldCount.value = 0;
-    this.#newestCursor = data[0]?.cursor ?? newestInScope;
+    this.#newestCursor = data[0]?.cursor ?? newestCursorInScope;
   }
 
   /**
-   * Returns the newest cursor without the filters for kind and hook. When no entry matches the filters, the feed is
-   * followed from this cursor instead of being scanned from its beginning.
+   * Returns the cursor of the newest entry, without the filters for kind and hook. If no entry matches these filters,
+   * the feed is followed from this cursor on, instead of from its beginning.
    */
-  async #newestCursorInScope(signal: AbortSignal): Promise<string | undefined> {
+  async #loadNewestCursorInScope(signal: AbortSignal): Promise<string | undefined> {
     const { scope } = this.#filters;
     return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #followFeed(signal: AbortSignal): Promise<void> {
     const { kind, hookId, scope } = this.#filters;
     for await (const feedItem of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
       this.#newestCursor = feedItem.cursor;
@@ -223,47 +224,47 @@ export class LiveFeed {
     this.#hasGap = true;
   }
 
-  #tick(): void {
+  #renderAndPoll(): void {
     if (document.hidden) return;
     if (!this.isHeld()) this.releaseHeldEntries();
     if (this.isPaused() || this.#isPolling || this.phase.value !== 'live') return;
     const now = Date.now();
-    if (now - this.#polledAtMs < POLL_INTERVAL_MS) return;
-    const range = this.#mustLoadNewEntries ? { limit: PAGE_SIZE } : this.#rangeToPoll(now);
+    if (now - this.#polledAtMs < FAST_POLL_INTERVAL_MS) return;
+    const range = this.#mustLoadNewEntries ? { limit: ENTRIES_PER_PAGE } : this.#findRangeToPoll(now);
     if (range === undefined) return;
     this.#polledAtMs = now;
     this.#isPolling = true;
-    void this.#poll(range).finally(() => {
+    void this.#pollRange(range).finally(() => {
       this.#isPolling = false;
     });
   }
 
-  /** Returns the range of entries in the viewport whose deliveries are due for polling; undefined for none. */
-  #rangeToPoll(now: number): { before: string; limit: number } | undefined {
+  /** Returns the range of visible entries whose deliveries are due for polling; undefined if none are due. */
+  #findRangeToPoll(now: number): { before: string; limit: number } | undefined {
     const isSlowPollDue = now - this.#polledAtMs >= SLOW_POLL_INTERVAL_MS;
     const entries = this.entries.value;
     const visibleCursors = this.getVisibleCursors();
-    const isDue = (entry: ActivityEntry) => {
+    const isPollDue = (entry: ActivityEntry) => {
       if (!visibleCursors.has(entry.cursor)) return false;
       const urgency = pollUrgencyOf(entry, now);
       return urgency === 'soon' || (isSlowPollDue && urgency === 'later');
     };
-    const firstDueIndex = entries.findIndex(isDue);
+    const firstDueIndex = entries.findIndex(isPollDue);
     const newestDueEntry = entries[firstDueIndex];
     if (newestDueEntry === undefined) return undefined;
-    const rangeLength = entries.findLastIndex(isDue) - firstDueIndex + 1;
+    const rangeLength = entries.findLastIndex(isPollDue) - firstDueIndex + 1;
     // The server applies the limit before it drops occurrences without a delivery to the hook: with a hook filter,
     // `rangeLength` would be too small.
     const limit = this.#filters.hookId === undefined ? Math.min(rangeLength, MAX_POLLED_ENTRIES) : MAX_POLLED_ENTRIES;
     return { before: feedCursorAfter(newestDueEntry.cursor), limit };
   }
 
-  async #poll(range: { readonly before?: string; readonly limit: number }): Promise<void> {
+  async #pollRange(range: { readonly before?: string; readonly limit: number }): Promise<void> {
     const isNewestRange = range.before === undefined;
     if (isNewestRange) this.#mustLoadNewEntries = false;
     try {
       const signal = this.#abortController?.signal;
-      const { data } = await client.activity.list({ ...this.#activityQuery(), ...range }, { signal });
+      const { data } = await client.activity.list({ ...this.#buildActivityQuery(), ...range }, { signal });
       this.entries.value = mergeDeliveries(this.entries.value, data);
       if (isNewestRange) this.#bufferNewEntries(data);
       this.errorText.value = undefined;
@@ -275,7 +276,7 @@ export class LiveFeed {
   #bufferNewEntries(loadedOccurrences: readonly Occurrence[]): void {
     const newestKnownCursor = Number(this.#bufferedEntries.at(-1)?.cursor ?? this.entries.value[0]?.cursor ?? 0);
     const newEntries = loadedOccurrences.filter(({ cursor }) => Number(cursor) > newestKnownCursor);
-    this.#hasGap ||= newEntries.length === PAGE_SIZE && newestKnownCursor > 0;
+    this.#hasGap ||= newEntries.length === ENTRIES_PER_PAGE && newestKnownCursor > 0;
     for (const entry of newEntries.toReversed()) this.#bufferEntry(entry);
   }
 }

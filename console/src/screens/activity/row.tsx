@@ -17,7 +17,7 @@ import type { ActivityEntry } from './feed-store.ts';
 
 type FeedRowProps = { readonly entry: ActivityEntry; readonly userName: string | undefined };
 
-/** Row of one occurrence. The page shows hundreds of rows, so a row is rendered only when its entry has changed. */
+/** Row of one occurrence. The screen has hundreds of rows, so a row is rendered again only if its data has changed. */
 export class FeedRow extends Component<FeedRowProps> {
   override shouldComponentUpdate({ entry, userName }: FeedRowProps): boolean {
     return entry !== this.props.entry || userName !== this.props.userName;

@@ -1,4 +1,4 @@
-import type { ApiCall } from '../../components/api-call.tsx';
+import type { ApiCallExample } from '../../components/api-call.tsx';
 import { compactDay, type Day, type DayRange, plusDays } from './time-math.ts';
 
 const toObjectLiteral = (value: object) =>
@@ -11,7 +11,7 @@ const buildListCall = (
   sdkResource: string,
   description: string,
   filters: Record<string, string>,
-): ApiCall => {
+): ApiCallExample => {
   return {
     description,
     method: 'GET',
@@ -24,7 +24,7 @@ const buildListCall = (
 export function apiCallsFor(
   { from, to }: DayRange,
   { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },
-): readonly ApiCall[] {
+): readonly ApiCallExample[] {
   const newEvent = { event_name: 'Release v27', start_date: compactDay(cursor), due_date: compactDay(cursor) };
   const newDates = { start_date: compactDay(plusDays(cursor, 1)), due_date: compactDay(plusDays(cursor, 1)) };
   return [

@@ -19,7 +19,7 @@ const inputFromEvent = ({ event_name, start_date, due_date, project_id }: Calend
 /** Creates an event and shows it, with a toast that offers Undo. */
 export async function createEvent(input: EventInput): Promise<CalendarEvent> {
   const event = await client.events.create(input);
-  eventCache.put(event);
+  eventCache.putEvent(event);
   showToast(`${quoteName(event)} created.`, { undo: () => void undoCreate([event]) });
   return event;
 }
@@ -48,7 +48,7 @@ export async function createEvents(
       if (events.length > 0) showResult(' before it failed');
       throw error;
     }
-    eventCache.put(events.at(-1) as CalendarEvent);
+    eventCache.putEvent(events.at(-1) as CalendarEvent);
     onProgress(events.length);
   }
   showResult('');
@@ -109,7 +109,7 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
 
 async function undoDelete(event: CalendarEvent): Promise<void> {
   try {
-    eventCache.put(await client.events.create(inputFromEvent(event)));
+    eventCache.putEvent(await client.events.create(inputFromEvent(event)));
     showToast(`${quoteName(event)} is back.`);
   } catch (error) {
     showError(error);
@@ -119,7 +119,7 @@ async function undoDelete(event: CalendarEvent): Promise<void> {
 export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
     const eventCopy = await client.events.create(inputFromEvent(event));
-    eventCache.put(eventCopy);
+    eventCache.putEvent(eventCopy);
     showToast(`${quoteName(eventCopy)} duplicated.`, { undo: () => void undoCreate([eventCopy]) });
   } catch (error) {
     showError(error);

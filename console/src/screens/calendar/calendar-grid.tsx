@@ -6,22 +6,22 @@ import { type Day, plusDays, plusMonths } from './time-math.ts';
 type CalendarBoardProps = GridState & {
   readonly callbacks: GridCallbacks;
   /**
-   * Called when the keyboard cursor moves to a day. `isPageJump` is set after Page Up and Page Down: the month of that
+   * Called when the keyboard focus moves to a day. `isPageJump` is set after Page Up and Page Down: the month of that
    * day must then be shown, even if the day is already visible.
    */
   readonly onCursorMove: (day: Day, isPageJump?: boolean) => void;
-  readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
+  readonly onEntryKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
   /** Whether a dialog is open; when it closes, the selected days are cleared. */
   readonly isDialogOpen: boolean;
 };
 
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
-export function CalendarBoard({ callbacks, onCursorMove, onKey, isDialogOpen, ...state }: CalendarBoardProps) {
+export function CalendarBoard({ callbacks, onCursorMove, onEntryKey, isDialogOpen, ...state }: CalendarBoardProps) {
   const containerRef = useRef<HTMLDivElement>(null);
   const gridRef = useRef<CalendarGrid>(undefined);
   const latestCallbacks = useRef(callbacks);
   latestCallbacks.current = callbacks;
-  // Keep the cursor day in a ref, because repeated key events arrive faster than the grid is rendered.
+  // Keep the focused day in a ref, because key events can arrive faster than the grid is rendered.
   const cursorRef = useRef(state.cursor);
   cursorRef.current = state.cursor;
   useLayoutEffect(() => {
@@ -41,7 +41,7 @@ export function CalendarBoard({ callbacks, onCursorMove, onKey, isDialogOpen, ..
   }, [isDialogOpen]);
 
   const handleDayKey = (event: KeyboardEvent) => {
-    const nextDay = dayAfterKey(event.key, cursorRef.current);
+    const nextDay = nextDayForKey(event.key, cursorRef.current);
     if (nextDay !== undefined) {
       event.preventDefault();
       cursorRef.current = nextDay;
@@ -60,8 +60,8 @@ export function CalendarBoard({ callbacks, onCursorMove, onKey, isDialogOpen, ..
     if (event.key === 'Escape') return gridRef.current?.focusDay(cursorRef.current);
     const entry = gridRef.current?.entryOf(entryElement);
     const hasNoModifierKey = !event.shiftKey && !event.altKey;
-    const entryStep = hasNoModifierKey ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
-    if (entryStep !== undefined) {
+    const entryOffset = hasNoModifierKey ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
+    if (entryOffset !== undefined) {
       event.preventDefault();
       const focusableIds = [
         ...(gridRef.current?.entriesOn(cursorRef.current) ?? []).map(({ id }) => id),
@@ -69,12 +69,12 @@ export function CalendarBoard({ callbacks, onCursorMove, onKey, isDialogOpen, ..
       ];
       const currentIndex = focusableIds.indexOf(entryElement.dataset.id ?? '');
       const nextIds =
-        entryStep > 0
+        entryOffset > 0
           ? focusableIds.slice(currentIndex + 1)
           : focusableIds.slice(0, Math.max(currentIndex, 0)).reverse();
       nextIds.some((id) => gridRef.current?.focusEntry(id));
     } else if (hasNoModifierKey && /^Arrow(Left|Right)$/.test(event.key)) handleDayKey(event);
-    else if (entry !== undefined) onKey(event, entry);
+    else if (entry !== undefined) onEntryKey(event, entry);
   };
   const handleKeyDown = (event: KeyboardEvent) => {
     if (!(event.target instanceof HTMLElement) || event.ctrlKey || event.metaKey) return;
@@ -100,9 +100,9 @@ const toWholeDaySpan = (day: Day) => ({
 });
 
 /** Returns the day that a navigation key moves to; undefined for any other key. */
-function dayAfterKey(key: string, currentDay: Day): Day | undefined {
-  const dayStep = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
-  if (dayStep !== undefined) return plusDays(currentDay, dayStep);
-  const monthStep = { PageUp: -1, PageDown: 1 }[key];
-  return monthStep === undefined ? undefined : plusMonths(currentDay, monthStep);
+function nextDayForKey(key: string, currentDay: Day): Day | undefined {
+  const dayOffset = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[key];
+  if (dayOffset !== undefined) return plusDays(currentDay, dayOffset);
+  const monthOffset = { PageUp: -1, PageDown: 1 }[key];
+  return monthOffset === undefined ? undefined : plusMonths(currentDay, monthOffset);
 }

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { Note, ProgressBar } from '../../components/badge.tsx';
@@ -15,14 +15,14 @@ import { Agenda, AgendaRow } from './agenda.tsx';
 import { apiCallsFor } from './api-examples.ts';
 import { deleteEvent, duplicateEvent, eventCache, moveEvent } from './calendar-actions.ts';
 import { CalendarBoard } from './calendar-grid.tsx';
-import { buildEntries, type CalendarEntry, isEntryOnDay } from './entries.ts';
+import { buildCalendarEntries, type CalendarEntry, isEntryOnDay } from './entries.ts';
 import type { GridCallbacks } from './event-calendar-adapter.ts';
 import { EventDialog, type EventDraft, toEventDraft } from './event-dialog.tsx';
 import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
 import { useShortcuts } from './keys.ts';
 import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
 import { QUICK_LINE_INPUT_ID, QuickLine } from './quick-line.tsx';
-import { followChanges, MAX_EVENTS, type RangeData } from './range-cache.ts';
+import { followChanges, MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
 import {
   type Day,
   dayOf,
@@ -77,12 +77,12 @@ export default function CalendarScreen() {
   useEffect(() => setCursorDay(day), [day]);
   const { projects, held } = useCalendarData(view, day, hasTasks);
   const entries = useMemo(
-    () => (held === undefined ? [] : buildEntries(held, projects, { projectIds: chosen, text })),
+    () => (held === undefined ? [] : buildCalendarEntries(held, projects, { projectIds: chosen, text })),
     [held, projects, chosen.join(), text],
   );
 
   const showDate = (date: Day, newView: CalendarView = view) =>
-    setQuery({ date: date === today() ? undefined : date, view: newView === 'month' ? undefined : newView });
+    updateQueryParams({ date: date === today() ? undefined : date, view: newView === 'month' ? undefined : newView });
   const moveCursor = (nextDay: Day, isPageMove = false) => {
     setCursorDay(nextDay);
     if (isPageMove || nextDay < days.from || nextDay > days.to) showDate(nextDay);
@@ -171,7 +171,7 @@ export default function CalendarScreen() {
           <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
         ) : (
           <CalendarBoard
-            {...{ view, day, days, entries, cursor: cursorDay, callbacks, onKey }}
+            {...{ view, day, days, entries, cursor: cursorDay, callbacks, onEntryKey: onKey }}
             onCursorMove={moveCursor}
             isDialogOpen={openDialog !== undefined}
           />
@@ -224,7 +224,7 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
     eventCache.isKeptFresh = scope === 'account';
     void followChanges(
       scope,
-      { events: () => eventCache.reload(), projects: async () => projectsQuery.reload() },
+      { reloadEvents: () => eventCache.reload(), reloadProjects: async () => projectsQuery.reload() },
       abortController.signal,
     );
     const reloadIfVisible = () => !document.hidden && void eventCache.reload();
@@ -238,7 +238,7 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
   const days = visibleDays(view, day, firstWeekday);
   useEffect(() => {
     const adjacentRanges = [1, -1].map((count) => visibleDays(view, stepDate(view, day, count), firstWeekday));
-    eventCache.show({ days, hasTasks }, adjacentRanges);
+    eventCache.showRange({ days, hasTasks }, adjacentRanges);
   }, [view, days.from, hasTasks]);
   const visibleData = eventCache.visibleData.value;
   return {
@@ -300,17 +300,17 @@ function StatusLine({
     );
   }
   if (rangeData === undefined) return <ProgressBar label="Loading events" />;
-  if (rangeData.total > MAX_EVENTS && rangeData.isComplete) {
+  if (rangeData.totalEvents > MAX_EVENTS_PER_RANGE && rangeData.isComplete) {
     return (
       <Note tone="warn">
-        {`These are ${rangeData.events.length.toLocaleString('en')} of ${rangeData.total.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
+        {`These are ${rangeData.events.length.toLocaleString('en')} of ${rangeData.totalEvents.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
       </Note>
     );
   }
-  if (!rangeData.isComplete && rangeData.total > rangeData.events.length) {
+  if (!rangeData.isComplete && rangeData.totalEvents > rangeData.events.length) {
     return (
       <p class="small soft state" role="status">
-        {`${rangeData.events.length.toLocaleString('en')} of ${rangeData.total.toLocaleString('en')} events so far…`}
+        {`${rangeData.events.length.toLocaleString('en')} of ${rangeData.totalEvents.toLocaleString('en')} events so far…`}
       </p>
     );
   }
@@ -319,7 +319,7 @@ function StatusLine({
     return (
       <p class="hint" role="status">
         Nothing on these days is called so, or is of these projects.{' '}
-        <Button variant="quiet" onClick={() => setQuery({ q: undefined, projects: undefined })}>
+        <Button variant="quiet" onClick={() => updateQueryParams({ q: undefined, projects: undefined })}>
           Show everything
         </Button>
       </p>

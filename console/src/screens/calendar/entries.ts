@@ -17,7 +17,7 @@ export type ProjectsById = ReadonlyMap<string, Project>;
 const GOLDEN_ANGLE_DEGREES = 137.508;
 
 /** Returns the color of a project: the color that is set for it, or a color derived from its id. */
-export function projectColor(projectId: string, projects: ProjectsById): string | undefined {
+export function projectColorOf(projectId: string, projects: ProjectsById): string | undefined {
   if (projectId === '0') return undefined;
   const ownColor = projects.get(projectId)?.color ?? '';
   return (
@@ -32,20 +32,20 @@ export const projectNameOf = (projectId: string, projects: ProjectsById) =>
 /** Filters of calendar entries: project ids (empty means all), and a case-insensitive substring of the name. */
 export type EntryFilter = { readonly projectIds: readonly string[]; readonly text: string };
 
-export function buildEntries(
+export function buildCalendarEntries(
   { events, tasks }: RangeData,
   projects: ProjectsById,
   { projectIds, text }: EntryFilter,
 ): readonly CalendarEntry[] {
   const searchText = text.trim().toLowerCase();
-  const isMatch = (projectId: string, name: string) =>
+  const isFilterMatch = (projectId: string, name: string) =>
     (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
   const projectFieldsOf = (projectId: string) => ({
-    colour: projectColor(projectId, projects),
+    colour: projectColorOf(projectId, projects),
     projectName: projectNameOf(projectId, projects),
   });
   const eventEntries = events
-    .filter((event) => isMatch(event.project_id, event.event_name))
+    .filter((event) => isFilterMatch(event.project_id, event.event_name))
     .map((event): CalendarEntry => {
       const timeSpan = timeSpanOf(event);
       const days = dayRangeOf(timeSpan);
@@ -59,7 +59,7 @@ export function buildEntries(
       };
     });
   const taskEntries = tasks
-    .filter((task) => isMatch(task.project_id, task.task_name))
+    .filter((task) => isFilterMatch(task.project_id, task.task_name))
     .map((task): CalendarEntry => {
       const day = dayOf(task.due_date);
       const timeSpan = { start: toTimestamp(day), end: toTimestamp(plusDays(day, 1)), isAllDay: true };

@@ -9,7 +9,7 @@ import {
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
 import { type CalendarEntry, isEntryOnDay } from './entries.ts';
-import { fitRows } from './layout.ts';
+import { fitEntriesIntoRows } from './layout.ts';
 import {
   dateLocale,
   firstWeekday,
@@ -239,7 +239,7 @@ export class CalendarGrid {
     // The hour grid shows all timed entries; only the month and the all-day rows are limited.
     const limitedEntries = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
     const timedEntries = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
-    const { shownEntries, hiddenCountByDay } = fitRows(limitedEntries, days, rowCount);
+    const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(limitedEntries, days, rowCount);
     this.#entriesById.clear();
     for (const entry of entries) this.#entriesById.set(entry.id, entry);
     const gridEvents = [...shownEntries, ...timedEntries].map((entry) => this.#toGridEvent(entry));

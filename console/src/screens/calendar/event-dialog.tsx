@@ -49,15 +49,15 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
   const [submitError, setSubmitError] = useState<{ text: string; errorsByField: Readonly<Record<string, string>> }>();
   const [createdCount, setCreatedCount] = useState<number>();
   const [abortController] = useState(() => new AbortController());
-  // The version of the event that the edit is based on: as it was opened, or as on the server after an edit conflict.
+  // The event as it was when the dialog opened; after an edit conflict, the event as it is on the server.
   const [event, setEvent] = useState(draft.event);
   const updateValues = (changes: Partial<EventDraft>) => setValues({ ...values, ...changes });
   const eventDays =
     repeatRule === '' || !isDay(untilDay)
       ? [values.startDay]
       : computeRepeatDays(values.startDay, repeatRule, untilDay);
-  const invalidField = invalidFieldOf(values) ?? (eventDays.length > MAX_REPEATS ? 'many' : undefined);
-  const close = () => {
+  const invalidField = findInvalidField(values) ?? (eventDays.length > MAX_REPEATS ? 'many' : undefined);
+  const closeDialog = () => {
     abortController.abort();
     onClose();
   };
@@ -86,11 +86,11 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
     }
   };
   const closeAndRun = (action: (event: CalendarEvent) => Promise<void>) => () => {
-    close();
+    closeDialog();
     if (event !== undefined) void action(event);
   };
   return (
-    <Dialog title={event === undefined ? 'New event' : 'Event'} onClose={close}>
+    <Dialog title={event === undefined ? 'New event' : 'Event'} onClose={closeDialog}>
       <form class="stack event-form" onSubmit={submit} noValidate>
         {submitError !== undefined && submitError.text !== '' && <Note tone="bad">{submitError.text}</Note>}
         <TextField
@@ -149,7 +149,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
               </Button>
             </span>
           )}
-          <Button onClick={close}>Cancel</Button>
+          <Button onClick={closeDialog}>Cancel</Button>
           <Button variant="primary" type="submit" disabled={createdCount !== undefined}>
             {event !== undefined ? 'Save' : eventDays.length > 1 ? `Create ${eventDays.length} events` : 'Create'}
           </Button>
@@ -169,7 +169,7 @@ type StartEndFieldsProps = {
 /** Fields for start and end of an event. When the start day changes, the end day moves by the same number of days. */
 function StartEndFields({ values, invalidField, errorsByField, updateValues }: StartEndFieldsProps) {
   const isAllDay = values.startTime === '' && values.dueTime === '';
-  const setStartDay = (startDay: string) => {
+  const moveStartDay = (startDay: string) => {
     if (!isDay(startDay) || !isDay(values.dueDay)) return updateValues({ startDay });
     updateValues({ startDay, dueDay: plusDays(values.dueDay, daysBetween(values.startDay, startDay)) });
   };
@@ -181,7 +181,7 @@ function StartEndFields({ values, invalidField, errorsByField, updateValues }: S
             label="From"
             type="date"
             value={values.startDay}
-            onInput={setStartDay}
+            onInput={moveStartDay}
             errorText={errorsByField.start_date ?? (invalidField === 'start' ? 'Give the first day.' : undefined)}
           />
           {!isAllDay && (
@@ -231,7 +231,7 @@ type RepeatFieldsProps = {
 };
 
 function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntilDay }: RepeatFieldsProps) {
-  const options = [
+  const repeatOptions = [
     { value: '' as const, text: 'Does not repeat' },
     ...Object.entries(repeatRules).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
   ];
@@ -239,7 +239,7 @@ function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntil
   const lastDay = eventDays.at(-1) ?? '';
   return (
     <div class="when">
-      <Select label="Repeat" value={repeatRule} options={options} onChange={setRepeatRule} />
+      <Select label="Repeat" value={repeatRule} options={repeatOptions} onChange={setRepeatRule} />
       {repeatRule !== '' && (
         <TextField
           label="Until"
@@ -256,16 +256,16 @@ function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntil
 
 function buildProjectOptions(projects: readonly Project[], selectedId: string) {
   const projectChoices = projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name }));
-  const isSelectedKnown = selectedId === '0' || projects.some(({ project_id }) => project_id === selectedId);
+  const isSelectedListed = selectedId === '0' || projects.some(({ project_id }) => project_id === selectedId);
   return [
     { value: '0', text: 'No project' },
-    ...(isSelectedKnown ? [] : [{ value: selectedId, text: `Project ${selectedId}` }]),
+    ...(isSelectedListed ? [] : [{ value: selectedId, text: `Project ${selectedId}` }]),
     ...projectChoices,
   ];
 }
 
 /** Returns the first invalid field of a draft; undefined if all fields are valid. */
-function invalidFieldOf({
+function findInvalidField({
   name,
   startDay,
   dueDay,
@@ -295,14 +295,14 @@ function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): rea
 /** Sends only the changed fields, so that concurrent edits of other fields are kept. */
 async function saveChanges(event: CalendarEvent, draft: EventDraft): Promise<void> {
   const originalDraft = toEventDraft(event);
-  const input = toEventInput(draft);
+  const eventInput = toEventInput(draft);
   const hasChanged = (...fieldNames: readonly (keyof EventDraft)[]) =>
     fieldNames.some((name) => originalDraft[name] !== draft[name]);
   const hasToggledAllDay = (originalDraft.startTime === '') !== (draft.startTime === '');
   const changes = {
-    ...(hasChanged('name') && { event_name: input.event_name }),
-    ...((hasChanged('startDay', 'startTime') || hasToggledAllDay) && { start_date: input.start_date }),
-    ...((hasChanged('dueDay', 'dueTime') || hasToggledAllDay) && { due_date: input.due_date }),
+    ...(hasChanged('name') && { event_name: eventInput.event_name }),
+    ...((hasChanged('startDay', 'startTime') || hasToggledAllDay) && { start_date: eventInput.start_date }),
+    ...((hasChanged('dueDay', 'dueTime') || hasToggledAllDay) && { due_date: eventInput.due_date }),
     ...(hasChanged('projectId') && { project_id: draft.projectId }),
   };
   if (Object.keys(changes).length > 0) await updateEvent(event, changes);

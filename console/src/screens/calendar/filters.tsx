@@ -1,8 +1,8 @@
 import { useMemo } from 'preact/hooks';
-import { setQuery } from '../../app/router.ts';
+import { updateQueryParams } from '../../app/router.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { Icon } from '../../components/icon.tsx';
-import { type ProjectsById, projectColor, projectNameOf } from './entries.ts';
+import { type ProjectsById, projectColorOf, projectNameOf } from './entries.ts';
 import type { RangeData } from './range-cache.ts';
 
 const MAX_PROJECT_CHIPS = 8;
@@ -33,7 +33,7 @@ export function CalendarFilterControls({
     const nextIds = chosenProjectIds.includes(projectId)
       ? chosenProjectIds.filter((chosenId) => chosenId !== projectId)
       : [...chosenProjectIds, projectId];
-    setQuery({ projects: nextIds.join(',') });
+    updateQueryParams({ projects: nextIds.join(',') });
   };
   return (
     <fieldset class="calendar-filters" aria-label="What is shown">
@@ -46,10 +46,10 @@ export function CalendarFilterControls({
           aria-label="Search by name"
           placeholder="Search"
           value={searchText}
-          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+          onInput={(event) => updateQueryParams({ q: event.currentTarget.value })}
           onKeyDown={(event) => {
             if (event.key !== 'Escape') return;
-            setQuery({ q: undefined });
+            updateQueryParams({ q: undefined });
             event.currentTarget.blur();
           }}
         />
@@ -58,14 +58,14 @@ export function CalendarFilterControls({
         type="button"
         class="chip"
         aria-pressed={hasTasks}
-        onClick={() => setQuery({ tasks: hasTasks ? undefined : '1' })}
+        onClick={() => updateQueryParams({ tasks: hasTasks ? undefined : '1' })}
       >
         <Icon name="task" />
         Tasks due
       </button>
       {projectIds.length > 0 && <span class="divider" />}
       {projectIds.map((projectId) => {
-        const colour = projectColor(projectId, projects);
+        const colour = projectColorOf(projectId, projects);
         return (
           <button
             key={projectId}
@@ -80,7 +80,7 @@ export function CalendarFilterControls({
         );
       })}
       {chosenProjectIds.length > 0 && (
-        <button type="button" class="chip" onClick={() => setQuery({ projects: undefined })}>
+        <button type="button" class="chip" onClick={() => updateQueryParams({ projects: undefined })}>
           <Icon name="cross" />
           All projects
         </button>

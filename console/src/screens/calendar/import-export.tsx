@@ -36,14 +36,14 @@ export default function SubscribeOrImportDialog({ projects, onClose }: Subscribe
 
 /** Form that imports an .ics file and shows the result. */
 function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
-  const id = useId();
+  const fileInputId = useId();
   const [file, setFile] = useState<File>();
   const [projectId, setProjectId] = useState('0');
   const [isSilent, setIsSilent] = useState(false);
   const [report, setReport] = useState<CalendarImportReport>();
   const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
     setReport(undefined);
-    const ics = file === undefined ? '' : await readUtf8(file);
+    const ics = file === undefined ? '' : await readUtf8File(file);
     setReport(
       await client.events.import({
         ics,
@@ -61,9 +61,9 @@ function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
       {firstError !== undefined && <Note tone="bad">{firstError}</Note>}
       <div class="pair">
         <div class="field">
-          <label for={id}>The file</label>
+          <label for={fileInputId}>The file</label>
           <input
-            id={id}
+            id={fileInputId}
             class="input"
             type="file"
             accept=".ics,text/calendar"
@@ -94,7 +94,7 @@ function ImportForm({ projects }: { readonly projects: readonly Project[] }) {
 }
 
 /** Reads a file as UTF-8. Throws for any other encoding, so that no garbled text is imported. */
-async function readUtf8(file: File): Promise<string> {
+async function readUtf8File(file: File): Promise<string> {
   const bytes = await file.arrayBuffer();
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

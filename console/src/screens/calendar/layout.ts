@@ -1,10 +1,10 @@
 import { type Day, type DayRange, daysBetween, plusDays, type TimeSpan } from './time-math.ts';
 
-/** An entry that the grid places on its days. */
+/** An entry of the calendar, with the days on which the grid shows it. */
 export type LayoutEntry = TimeSpan & { readonly id: string; readonly title: string; readonly days: DayRange };
 
 /** The entries that fit into the rows, and the number of hidden entries per day. */
-export type FittedRows<T> = {
+export type FittedEntries<T> = {
   readonly shownEntries: readonly T[];
   readonly hiddenCountByDay: ReadonlyMap<Day, number>;
 };
@@ -23,20 +23,24 @@ export function compareEntries(a: LayoutEntry, b: LayoutEntry): number {
  * library: entries that begin on the same day are stacked, below entries that continue from earlier days. On a day
  * with hidden entries, the last row is reserved for their number ("3 more").
  */
-export function fitRows<T extends LayoutEntry>(entries: readonly T[], days: DayRange, rowCount: number): FittedRows<T> {
+export function fitEntriesIntoRows<T extends LayoutEntry>(
+  entries: readonly T[],
+  days: DayRange,
+  rowCount: number,
+): FittedEntries<T> {
   const columnsByEntry = entries.map((entry) => dayIndexesOf(entry, days));
   const overflowingColumns = new Set<number>();
   // Reserving the last row of an overflowing day may hide further entries: repeat until no other day overflows.
   while (true) {
     const rowGrid = new RowGrid(rowCount, overflowingColumns);
-    const shownEntries = entries.filter((_, index) => rowGrid.place(columnsByEntry[index] ?? []));
+    const shownEntries = entries.filter((_, index) => rowGrid.placeEntry(columnsByEntry[index] ?? []));
     const previousSize = overflowingColumns.size;
-    for (const column of rowGrid.hiddenCounts.keys()) overflowingColumns.add(column);
+    for (const column of rowGrid.hiddenCountByColumn.keys()) overflowingColumns.add(column);
     if (overflowingColumns.size > previousSize) continue;
     return {
       shownEntries,
       hiddenCountByDay: new Map(
-        [...rowGrid.hiddenCounts].map(([column, count]) => [plusDays(days.from, column), count]),
+        [...rowGrid.hiddenCountByColumn].map(([column, count]) => [plusDays(days.from, column), count]),
       ),
     };
   }
@@ -49,8 +53,9 @@ function dayIndexesOf({ days }: LayoutEntry, { from, to }: DayRange): readonly n
   return Array.from({ length: Math.max(lastIndex - firstIndex + 1, 0) }, (_, index) => firstIndex + index);
 }
 
+/** The rows of the visible weeks. It assigns a row in each week to each entry. Columns are indexes of visible days. */
 class RowGrid {
-  readonly hiddenCounts = new Map<number, number>();
+  readonly hiddenCountByColumn = new Map<number, number>();
   readonly #takenRowsByColumn = new Map<number, Set<number>>();
   readonly #nextRowByColumn = new Map<number, number>();
   readonly #rowCount: number;
@@ -62,13 +67,14 @@ class RowGrid {
   }
 
   /** Places an entry in all of its weeks, or in none. Returns whether it fits. */
-  place(columns: readonly number[]): boolean {
-    // An entry that spans weeks has one segment, with its own row, in each week. This is the first day of each segment.
+  placeEntry(columns: readonly number[]): boolean {
+    // An entry that spans weeks has one segment in each week, with its own row. These days begin the segments.
     const segmentStarts = columns.filter((column, index) => index === 0 || column % 7 === 0);
     const rowByWeek = new Map(segmentStarts.map((column) => [Math.floor(column / 7), this.#findFreeRow(column)]));
     const rowOf = (column: number) => rowByWeek.get(Math.floor(column / 7)) ?? 0;
     if (columns.some((column) => rowOf(column) >= this.#rowCount - (this.#overflowingColumns.has(column) ? 1 : 0))) {
-      for (const column of columns) this.hiddenCounts.set(column, (this.hiddenCounts.get(column) ?? 0) + 1);
+      for (const column of columns)
+        this.hiddenCountByColumn.set(column, (this.hiddenCountByColumn.get(column) ?? 0) + 1);
       return false;
     }
     for (const column of segmentStarts) this.#nextRowByColumn.set(column, rowOf(column) + 1);
@@ -79,7 +85,7 @@ class RowGrid {
     return true;
   }
 
-  /** Returns the first free row of a day, below the already placed segments that begin on it. */
+  /** Returns the first free row of a day, below the already placed segments that begin on this day. */
   #findFreeRow(column: number): number {
     let row = this.#nextRowByColumn.get(column) ?? 0;
     while (this.#takenRowsByColumn.get(column)?.has(row) === true) row += 1;

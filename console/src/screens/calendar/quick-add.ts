@@ -9,7 +9,7 @@ import {
   weekStartOf,
 } from './time-math.ts';
 
-// Parser of the quick-add line. It extracts days, times and project; the rest of the line is the name of the event.
+// Parser of the line that a user enters to add an event. It extracts days, times and project; the rest is the name.
 
 type NamedProject = { readonly project_id: string; readonly project_name: string };
 
@@ -22,8 +22,8 @@ type ParseContext<P extends NamedProject> = {
 };
 
 /**
- * Result of the parser. A member is undefined if the line does not mention it. Times are `HH:MM`. Days and times are
- * ranges whose end is always set.
+ * Result of the parser. `days`, `times` and `project` are undefined if the line does not contain them. Times are
+ * `HH:MM`. A single day is a range that begins and ends on this day.
  */
 export type ParsedLine<P extends NamedProject> = {
   readonly name: string;
@@ -32,8 +32,8 @@ export type ParsedLine<P extends NamedProject> = {
   readonly project?: P;
 };
 
-const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
-const WEEKDAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+const MONTH_PREFIXES = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const WEEKDAY_PREFIXES = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const MONTH_PATTERN =
   '(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\\.?';
@@ -43,109 +43,109 @@ const DAY_OF_MONTH_PATTERN = '(\\d{1,2})(?:st|nd|rd|th)?';
 const YEAR_PATTERN = '(?:,? ((?:19|20|21)\\d\\d))?';
 const WORD_END_PATTERN = '(?![\\p{L}\\p{N}])';
 
-const stickyPattern = (text: string) => new RegExp(text + WORD_END_PATTERN, 'iuy');
+const createStickyPattern = (text: string) => new RegExp(text + WORD_END_PATTERN, 'iuy');
 
 /** A parsed day, which may match several dates, such as `friday` or `20 Apr`. */
 type ParsedDay = {
   /** Returns the first matching date on or after a day. */
-  onOrAfter(day: Day): Day | undefined;
+  findFirstOnOrAfter(day: Day): Day | undefined;
   /** The month, 1 to 12, if the text contains a month. */
   readonly month?: number;
-  /** Set if the text contains a year. */
+  /** Whether the text contains a year. */
   readonly hasYear?: true;
 };
 
-type Match = RegExpExecArray;
+type PatternMatch = RegExpExecArray;
 type DayRule = {
   readonly pattern: RegExp;
-  read(match: Match, context: { today: Day; isMonthFirst: boolean }): ParsedDay | undefined;
+  parseMatch(match: PatternMatch, context: { today: Day; isMonthFirst: boolean }): ParsedDay | undefined;
 };
 
 const createExactDay = (day: Day | undefined): ParsedDay | undefined =>
-  day === undefined ? undefined : { onOrAfter: () => day };
+  day === undefined ? undefined : { findFirstOnOrAfter: () => day };
 
-function formatValidDay(year: number, month: number, dayOfMonth: number): Day | undefined {
+function formatDayIfValid(year: number, month: number, dayOfMonth: number): Day | undefined {
   if (month < 1 || month > 12 || dayOfMonth < 1 || dayOfMonth > daysInMonth(year, month)) return undefined;
   const padNumber = (number: number, length: number) => String(number).padStart(length, '0');
   return `${padNumber(year, 4)}-${padNumber(month, 2)}-${padNumber(dayOfMonth, 2)}`;
 }
 
-/** Returns the parsed day of a date, undefined if no such date exists. Without a year, it matches in every year. */
+/** Creates a parsed day from a date; undefined if no such date exists. Without a year, the day matches every year. */
 function createCalendarDay(dayOfMonth: number, month: number, year: string | undefined): ParsedDay | undefined {
   if (year !== undefined) {
-    const day = formatValidDay(year.length === 2 ? 2000 + Number(year) : Number(year), month, dayOfMonth);
-    return day === undefined ? undefined : { onOrAfter: () => day, month, hasYear: true };
+    const day = formatDayIfValid(year.length === 2 ? 2000 + Number(year) : Number(year), month, dayOfMonth);
+    return day === undefined ? undefined : { findFirstOnOrAfter: () => day, month, hasYear: true };
   }
   // 2024 is a leap year, which contains every possible date.
-  if (formatValidDay(2024, month, dayOfMonth) === undefined) return undefined;
+  if (formatDayIfValid(2024, month, dayOfMonth) === undefined) return undefined;
   return {
     month,
-    onOrAfter(day) {
+    findFirstOnOrAfter(day) {
       const years = Array.from({ length: 9 }, (_, index) => Number(day.slice(0, 4)) + index);
       return years
-        .map((candidateYear) => formatValidDay(candidateYear, month, dayOfMonth))
+        .map((candidateYear) => formatDayIfValid(candidateYear, month, dayOfMonth))
         .find((candidateDay) => candidateDay !== undefined && candidateDay >= day);
     },
   };
 }
 
-const monthFromName = (monthName = '') => MONTHS.indexOf(monthName.slice(0, 3).toLowerCase()) + 1;
+const monthFromName = (monthName = '') => MONTH_PREFIXES.indexOf(monthName.slice(0, 3).toLowerCase()) + 1;
 
 const dayRules: readonly DayRule[] = [
   {
-    pattern: stickyPattern('(\\d{4})-(\\d\\d)-(\\d\\d)'),
-    read: ([, y, m, d]) => createExactDay(formatValidDay(Number(y), Number(m), Number(d))),
+    pattern: createStickyPattern('(\\d{4})-(\\d\\d)-(\\d\\d)'),
+    parseMatch: ([, y, m, d]) => createExactDay(formatDayIfValid(Number(y), Number(m), Number(d))),
   },
   {
-    pattern: stickyPattern(`${DAY_OF_MONTH_PATTERN} (?:of )?${MONTH_PATTERN}${YEAR_PATTERN}`),
-    read: ([, d, m, y]) => createCalendarDay(Number(d), monthFromName(m), y),
+    pattern: createStickyPattern(`${DAY_OF_MONTH_PATTERN} (?:of )?${MONTH_PATTERN}${YEAR_PATTERN}`),
+    parseMatch: ([, d, m, y]) => createCalendarDay(Number(d), monthFromName(m), y),
   },
   {
-    pattern: stickyPattern(`${MONTH_PATTERN} ${DAY_OF_MONTH_PATTERN}${YEAR_PATTERN}`),
-    read: ([, m, d, y]) => createCalendarDay(Number(d), monthFromName(m), y),
+    pattern: createStickyPattern(`${MONTH_PATTERN} ${DAY_OF_MONTH_PATTERN}${YEAR_PATTERN}`),
+    parseMatch: ([, m, d, y]) => createCalendarDay(Number(d), monthFromName(m), y),
   },
   // `1.2.` and `1.2.2027` are dates. The second dot is required, because `1.2` may be a version number.
   {
-    pattern: stickyPattern('(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})?'),
-    read: ([, d, m, y]) => createCalendarDay(Number(d), Number(m), y),
+    pattern: createStickyPattern('(\\d{1,2})\\.(\\d{1,2})\\.(\\d{4})?'),
+    parseMatch: ([, d, m, y]) => createCalendarDay(Number(d), Number(m), y),
   },
   {
-    pattern: stickyPattern('(?!24/7(?:\\D|$))(\\d{1,2})/(\\d{1,2})(?:/(\\d{4}|\\d\\d))?'),
-    read([, firstNumber, secondNumber, year], { isMonthFirst }) {
+    pattern: createStickyPattern('(?!24/7(?:\\D|$))(\\d{1,2})/(\\d{1,2})(?:/(\\d{4}|\\d\\d))?'),
+    parseMatch([, firstNumber, secondNumber, year], { isMonthFirst }) {
       const [a, b] = [Number(firstNumber), Number(secondNumber)];
       const hasMonthFirst = b > 12 || (isMonthFirst && a <= 12);
       return hasMonthFirst ? createCalendarDay(b, a, year) : createCalendarDay(a, b, year);
     },
   },
-  { pattern: stickyPattern('today'), read: (_, { today }) => createExactDay(today) },
-  { pattern: stickyPattern('tomorrow'), read: (_, { today }) => createExactDay(plusDays(today, 1)) },
+  { pattern: createStickyPattern('today'), parseMatch: (_, { today }) => createExactDay(today) },
+  { pattern: createStickyPattern('tomorrow'), parseMatch: (_, { today }) => createExactDay(plusDays(today, 1)) },
   {
-    pattern: stickyPattern('in (\\d{1,3}) (day|week|month)s?'),
-    read([, count, unit], { today }) {
+    pattern: createStickyPattern('in (\\d{1,3}) (day|week|month)s?'),
+    parseMatch([, count, unit], { today }) {
       if (unit?.toLowerCase() === 'month') return createExactDay(plusMonths(today, Number(count)));
       return createExactDay(plusDays(today, Number(count) * (unit?.toLowerCase() === 'week' ? 7 : 1)));
     },
   },
   {
-    pattern: stickyPattern(`(?:(this|next) )?${WEEKDAY_PATTERN}`),
-    read([, modifier, weekdayName = ''], { today }) {
-      const weekday = WEEKDAYS.indexOf(weekdayName.slice(0, 3).toLowerCase());
+    pattern: createStickyPattern(`(?:(this|next) )?${WEEKDAY_PATTERN}`),
+    parseMatch([, modifier, weekdayName = ''], { today }) {
+      const weekday = WEEKDAY_PREFIXES.indexOf(weekdayName.slice(0, 3).toLowerCase());
       const nextWeekdayFrom = (day: Day) => plusDays(day, (weekday - weekdayOf(day) + 7) % 7);
       // "next friday" is in the week that begins on the next Monday; "friday" is the first Friday from today on.
       if (modifier?.toLowerCase() === 'next')
         return createExactDay(nextWeekdayFrom(plusDays(weekStartOf(today, 1), 7)));
-      return { onOrAfter: nextWeekdayFrom };
+      return { findFirstOnOrAfter: nextWeekdayFrom };
     },
   },
 ];
 
-const RANGE_SEPARATOR = /\s*(?:-|–|—|\bto\b|\buntil\b|\btill\b)\s*/iuy;
+const RANGE_SEPARATOR_PATTERN = /\s*(?:-|–|—|\bto\b|\buntil\b|\btill\b)\s*/iuy;
 const PREPOSITION_PATTERN = /(?:on|at|from)\s+/iuy;
 const UNTIL_PATTERN = /(?:until|till)\s+/iuy;
-const BARE_DAY_PATTERN = stickyPattern(DAY_OF_MONTH_PATTERN);
-const CLOCK_PATTERN = stickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
+const BARE_DAY_PATTERN = createStickyPattern(DAY_OF_MONTH_PATTERN);
+const CLOCK_PATTERN = createStickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
 
-type ParseResult<T> = { readonly value: T; readonly end: number };
+type ParseResult<T> = { readonly value: T; readonly endIndex: number };
 
 class LineParser {
   readonly text: string;
@@ -156,18 +156,18 @@ class LineParser {
     this.#context = context;
   }
 
-  skip(pattern: RegExp, startIndex: number): number {
+  skipPattern(pattern: RegExp, startIndex: number): number {
     pattern.lastIndex = startIndex;
     return pattern.test(this.text) ? pattern.lastIndex : startIndex;
   }
 
   parseDay(startIndex: number): ParseResult<ParsedDay> | undefined {
-    for (const { pattern, read } of dayRules) {
+    for (const { pattern, parseMatch } of dayRules) {
       pattern.lastIndex = startIndex;
       const match = pattern.exec(this.text);
-      const value = match === null ? undefined : read(match, this.#context);
+      const value = match === null ? undefined : parseMatch(match, this.#context);
       if (value === undefined) continue;
-      return { value, end: pattern.lastIndex };
+      return { value, endIndex: pattern.lastIndex };
     }
     return undefined;
   }
@@ -175,10 +175,10 @@ class LineParser {
   /** Parses a day with an optional weekday: `Fri 24 Apr`. */
   parseNamedDay(startIndex: number): ParseResult<ParsedDay> | undefined {
     const parsedDay = this.parseDay(startIndex);
-    if (parsedDay === undefined || !/\p{L}$/u.test(this.text.slice(startIndex, parsedDay.end))) return parsedDay;
-    const nextIndex = this.skip(/,?\s+/uy, parsedDay.end);
+    if (parsedDay === undefined || !/\p{L}$/u.test(this.text.slice(startIndex, parsedDay.endIndex))) return parsedDay;
+    const nextIndex = this.skipPattern(/,?\s+/uy, parsedDay.endIndex);
     const followingDay =
-      nextIndex === parsedDay.end || !/[\d\p{L}]/u.test(this.text[nextIndex] ?? '')
+      nextIndex === parsedDay.endIndex || !/[\d\p{L}]/u.test(this.text[nextIndex] ?? '')
         ? undefined
         : this.parseDay(nextIndex);
     return followingDay?.value.month === undefined ? parsedDay : followingDay;
@@ -193,7 +193,7 @@ class LineParser {
     const match = BARE_DAY_PATTERN.exec(this.text);
     return match === null || this.text[BARE_DAY_PATTERN.lastIndex] === ':'
       ? undefined
-      : { value: Number(match[1]), end: BARE_DAY_PATTERN.lastIndex };
+      : { value: Number(match[1]), endIndex: BARE_DAY_PATTERN.lastIndex };
   }
 
   /**
@@ -218,12 +218,12 @@ class LineParser {
         amPm: noon === undefined ? amPm.toLowerCase() : 'pm',
         isBare,
       },
-      end: CLOCK_PATTERN.lastIndex,
+      endIndex: CLOCK_PATTERN.lastIndex,
     };
   }
 }
 
-const toMinutes = ({ hour, minute, amPm }: { hour: number; minute: number; amPm: string }) =>
+const toMinutesOfDay = ({ hour, minute, amPm }: { hour: number; minute: number; amPm: string }) =>
   (amPm === '' ? hour : (hour % 12) + (amPm === 'pm' ? 12 : 0)) * 60 + minute;
 
 type TimesInMinutes = { readonly start: number; readonly due: number | undefined };
@@ -232,23 +232,24 @@ type TimesInMinutes = { readonly start: number; readonly due: number | undefined
 function parseTimes(line: LineParser, startIndex: number): ParseResult<TimesInMinutes> | undefined {
   const firstTime = line.parseClock(startIndex);
   if (firstTime === undefined) return undefined;
-  const afterSeparator = line.skip(RANGE_SEPARATOR, firstTime.end);
-  const secondTime = afterSeparator === firstTime.end ? undefined : line.parseClock(afterSeparator);
+  const indexAfterSeparator = line.skipPattern(RANGE_SEPARATOR_PATTERN, firstTime.endIndex);
+  const secondTime = indexAfterSeparator === firstTime.endIndex ? undefined : line.parseClock(indexAfterSeparator);
   if (secondTime === undefined || secondTime.value.isBare) {
     return firstTime.value.isBare
       ? undefined
-      : { value: { start: toMinutes(firstTime.value), due: undefined }, end: firstTime.end };
+      : { value: { start: toMinutesOfDay(firstTime.value), due: undefined }, endIndex: firstTime.endIndex };
   }
-  const due = toMinutes(secondTime.value);
-  if (!firstTime.value.isBare) return { value: { start: toMinutes(firstTime.value), due }, end: secondTime.end };
+  const dueMinutes = toMinutesOfDay(secondTime.value);
+  if (!firstTime.value.isBare)
+    return { value: { start: toMinutesOfDay(firstTime.value), due: dueMinutes }, endIndex: secondTime.endIndex };
   // The am/pm of the end applies to the start as well, unless the range would be reversed: `11-1pm` begins at 11am.
-  const startWithSameAmPm = toMinutes({ ...firstTime.value, amPm: secondTime.value.amPm });
+  const startWithSameAmPm = toMinutesOfDay({ ...firstTime.value, amPm: secondTime.value.amPm });
   if (firstTime.value.hour > 12 || secondTime.value.amPm === '') return undefined;
-  const start = startWithSameAmPm < due ? startWithSameAmPm : toMinutes({ ...firstTime.value, amPm: 'am' });
-  return { value: { start, due }, end: secondTime.end };
+  const start = startWithSameAmPm < dueMinutes ? startWithSameAmPm : toMinutesOfDay({ ...firstTime.value, amPm: 'am' });
+  return { value: { start, due: dueMinutes }, endIndex: secondTime.endIndex };
 }
 
-type DayRange = {
+type ParsedDayRange = {
   readonly from: ParsedDay | undefined;
   readonly to: ParsedDay | undefined;
   readonly times?: TimesInMinutes | undefined;
@@ -258,47 +259,52 @@ type DayRange = {
  * Parses a day or a range of days: `20 Apr`, `20 – 24 Apr`, `Apr 20–24`, `20 Apr 14:00 – 22 Apr 10:00`,
  * `until 24 Apr`.
  */
-function parseDayRange(line: LineParser, startIndex: number): ParseResult<DayRange> | undefined {
-  const afterUntil = line.skip(UNTIL_PATTERN, startIndex);
-  const untilDay = afterUntil === startIndex ? undefined : line.parseNamedDay(afterUntil);
-  if (untilDay !== undefined) return { value: { from: undefined, to: untilDay.value }, end: untilDay.end };
+function parseDayRange(line: LineParser, startIndex: number): ParseResult<ParsedDayRange> | undefined {
+  const indexAfterUntil = line.skipPattern(UNTIL_PATTERN, startIndex);
+  const untilDay = indexAfterUntil === startIndex ? undefined : line.parseNamedDay(indexAfterUntil);
+  if (untilDay !== undefined) return { value: { from: undefined, to: untilDay.value }, endIndex: untilDay.endIndex };
   const dayOfMonth = line.parseDayOfMonth(startIndex);
-  const afterSeparator = dayOfMonth === undefined ? startIndex : line.skip(RANGE_SEPARATOR, dayOfMonth.end);
+  const indexAfterSeparator =
+    dayOfMonth === undefined ? startIndex : line.skipPattern(RANGE_SEPARATOR_PATTERN, dayOfMonth.endIndex);
   const lastDay =
-    dayOfMonth === undefined || afterSeparator === dayOfMonth.end ? undefined : line.parseDay(afterSeparator);
+    dayOfMonth === undefined || indexAfterSeparator === dayOfMonth.endIndex
+      ? undefined
+      : line.parseDay(indexAfterSeparator);
   if (dayOfMonth !== undefined && lastDay?.value.month !== undefined) {
     const firstDay = createCalendarDay(dayOfMonth.value, lastDay.value.month, undefined);
-    if (firstDay !== undefined) return { value: { from: firstDay, to: lastDay.value }, end: lastDay.end };
+    if (firstDay !== undefined) return { value: { from: firstDay, to: lastDay.value }, endIndex: lastDay.endIndex };
   }
   const firstDay = line.parseNamedDay(startIndex);
   if (firstDay === undefined) return undefined;
-  return parseRangeEnd(line, firstDay) ?? { value: { from: firstDay.value, to: undefined }, end: firstDay.end };
+  return (
+    parseRangeEnd(line, firstDay) ?? { value: { from: firstDay.value, to: undefined }, endIndex: firstDay.endIndex }
+  );
 }
 
 /** Parses the rest of a range of days after its first day: optional times and the last day. */
-function parseRangeEnd(line: LineParser, firstDay: ParseResult<ParsedDay>): ParseResult<DayRange> | undefined {
-  const clockIndex = line.skip(/\s+(?:at\s+)?/iuy, firstDay.end);
-  const startTime = clockIndex === firstDay.end ? undefined : line.parseClock(clockIndex);
+function parseRangeEnd(line: LineParser, firstDay: ParseResult<ParsedDay>): ParseResult<ParsedDayRange> | undefined {
+  const clockIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, firstDay.endIndex);
+  const startTime = clockIndex === firstDay.endIndex ? undefined : line.parseClock(clockIndex);
   const hasStartTime = startTime !== undefined && !startTime.value.isBare;
-  const end = hasStartTime ? startTime.end : firstDay.end;
-  const afterSeparator = line.skip(RANGE_SEPARATOR, end);
-  if (afterSeparator === end) return undefined;
-  const lastDay = line.parseNamedDay(afterSeparator);
+  const separatorIndex = hasStartTime ? startTime.endIndex : firstDay.endIndex;
+  const indexAfterSeparator = line.skipPattern(RANGE_SEPARATOR_PATTERN, separatorIndex);
+  if (indexAfterSeparator === separatorIndex) return undefined;
+  const lastDay = line.parseNamedDay(indexAfterSeparator);
   if (lastDay !== undefined) {
-    if (!hasStartTime) return { value: { from: firstDay.value, to: lastDay.value }, end: lastDay.end };
-    const dueIndex = line.skip(/\s+(?:at\s+)?/iuy, lastDay.end);
-    const due = dueIndex === lastDay.end ? undefined : line.parseClock(dueIndex);
-    if (due === undefined || due.value.isBare) return undefined;
-    const times = { start: toMinutes(startTime.value), due: toMinutes(due.value) };
-    return { value: { from: firstDay.value, to: lastDay.value, times }, end: due.end };
+    if (!hasStartTime) return { value: { from: firstDay.value, to: lastDay.value }, endIndex: lastDay.endIndex };
+    const dueIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, lastDay.endIndex);
+    const dueTime = dueIndex === lastDay.endIndex ? undefined : line.parseClock(dueIndex);
+    if (dueTime === undefined || dueTime.value.isBare) return undefined;
+    const times = { start: toMinutesOfDay(startTime.value), due: toMinutesOfDay(dueTime.value) };
+    return { value: { from: firstDay.value, to: lastDay.value, times }, endIndex: dueTime.endIndex };
   }
   const dayOfMonth =
-    hasStartTime || firstDay.value.month === undefined ? undefined : line.parseDayOfMonth(afterSeparator);
-  const to =
+    hasStartTime || firstDay.value.month === undefined ? undefined : line.parseDayOfMonth(indexAfterSeparator);
+  const rangeEndDay =
     dayOfMonth === undefined ? undefined : createCalendarDay(dayOfMonth.value, firstDay.value.month ?? 0, undefined);
-  return dayOfMonth === undefined || to === undefined
+  return dayOfMonth === undefined || rangeEndDay === undefined
     ? undefined
-    : { value: { from: firstDay.value, to }, end: dayOfMonth.end };
+    : { value: { from: firstDay.value, to: rangeEndDay }, endIndex: dayOfMonth.endIndex };
 }
 
 /**
@@ -316,12 +322,13 @@ function findProject<P extends NamedProject>(
     .map((project) => ({ project, name: project.project_name.trim().toLowerCase() }))
     .filter(({ name }) => name !== '' && remainingText.startsWith(name) && isWholeWord(name.length))
     .sort((a, b) => b.name.length - a.name.length)[0];
-  if (longestMatch !== undefined) return { value: longestMatch.project, end: startIndex + longestMatch.name.length };
+  if (longestMatch !== undefined)
+    return { value: longestMatch.project, endIndex: startIndex + longestMatch.name.length };
   const firstWord = /^\S{2,}/u.exec(remainingText)?.[0];
   if (firstWord === undefined) return undefined;
   const candidates = projects.filter(({ project_name }) => project_name.trim().toLowerCase().startsWith(firstWord));
   return candidates.length === 1 && candidates[0] !== undefined
-    ? { value: candidates[0], end: startIndex + firstWord.length }
+    ? { value: candidates[0], endIndex: startIndex + firstWord.length }
     : undefined;
 }
 
@@ -333,13 +340,13 @@ export function parseQuickAdd<P extends NamedProject>(text: string, context: Par
   const line = new LineParser(text, { today, isMonthFirst });
   const consumedRanges: [from: number, to: number][] = [];
   let project: P | undefined;
-  let dayRange: DayRange | undefined;
+  let dayRange: ParsedDayRange | undefined;
   let times: TimesInMinutes | undefined;
   for (let position = 0; position < text.length; position += 1) {
     if (position > 0 && !/[\s,(]/.test(text[position - 1] ?? '')) continue;
     const parsedProject =
       project === undefined && text[position] === '#' ? findProject(text, position + 1, projects) : undefined;
-    const startIndex = line.skip(PREPOSITION_PATTERN, position);
+    const startIndex = line.skipPattern(PREPOSITION_PATTERN, position);
     const parsedDays =
       parsedProject === undefined && dayRange === undefined ? parseDayRange(line, startIndex) : undefined;
     const parsedTimes =
@@ -351,8 +358,8 @@ export function parseQuickAdd<P extends NamedProject>(text: string, context: Par
     project ??= parsedProject?.value;
     dayRange ??= parsedDays?.value;
     times ??= parsedDays?.value.times ?? parsedTimes?.value;
-    consumedRanges.push([position, parsedPart.end]);
-    position = parsedPart.end - 1;
+    consumedRanges.push([position, parsedPart.endIndex]);
+    position = parsedPart.endIndex - 1;
   }
   return {
     name: extractName(text, consumedRanges),
@@ -377,42 +384,47 @@ function extractName(text: string, consumedRanges: readonly (readonly [number, n
 
 /** Resolves days to the next range that has not ended yet. An event with a start time but no end lasts one hour. */
 function resolveDaysAndTimes(
-  dayRange: DayRange | undefined,
+  dayRange: ParsedDayRange | undefined,
   times: TimesInMinutes | undefined,
   today: Day,
 ): Pick<ParsedLine<NamedProject>, 'days' | 'times'> {
   const days = dayRange === undefined ? undefined : resolveDays(dayRange, today);
   if (times === undefined) return days === undefined ? {} : { days };
   const { start } = times;
-  const due = times.due ?? Math.min(start + 60, 24 * 60);
-  const day = days ?? { start: today, due: today };
+  const dueMinutes = times.due ?? Math.min(start + 60, 24 * 60);
+  const effectiveDays = days ?? { start: today, due: today };
   // `22:00–01:00` ends on the next day. An end at 24:00 becomes 00:00 of the next day.
-  const isEndNextDay = day.start === day.due && due <= start && due !== 0;
-  const lastDay = isEndNextDay || (due === 24 * 60 && day.start === day.due) ? plusDays(day.due, 1) : day.due;
-  const resolvedTimes = { times: { start: formatTimeOfDay(start % (24 * 60)), due: formatTimeOfDay(due % (24 * 60)) } };
-  return days === undefined && lastDay === day.due
+  const isEndNextDay = effectiveDays.start === effectiveDays.due && dueMinutes <= start && dueMinutes !== 0;
+  const lastDay =
+    isEndNextDay || (dueMinutes === 24 * 60 && effectiveDays.start === effectiveDays.due)
+      ? plusDays(effectiveDays.due, 1)
+      : effectiveDays.due;
+  const resolvedTimes = {
+    times: { start: formatTimeOfDay(start % (24 * 60)), due: formatTimeOfDay(dueMinutes % (24 * 60)) },
+  };
+  return days === undefined && lastDay === effectiveDays.due
     ? resolvedTimes
-    : { ...resolvedTimes, days: { start: day.start, due: lastDay } };
+    : { ...resolvedTimes, days: { start: effectiveDays.start, due: lastDay } };
 }
 
-function resolveDays({ from, to }: DayRange, today: Day): { start: Day; due: Day } | undefined {
+function resolveDays({ from, to }: ParsedDayRange, today: Day): { start: Day; due: Day } | undefined {
   if (to === undefined) {
-    const day = from?.onOrAfter(today);
+    const day = from?.findFirstOnOrAfter(today);
     return day === undefined ? undefined : { start: day, due: day };
   }
-  if (from === undefined) return { start: today, due: to.onOrAfter(today) ?? today };
+  if (from === undefined) return { start: today, due: to.findFirstOnOrAfter(today) ?? today };
   // In `20 Apr – 24 Apr 2027`, the year applies to both days.
   if (to.hasYear && from.month !== undefined && !from.hasYear) {
-    const lastDay = to.onOrAfter(today) ?? today;
-    return { start: from.onOrAfter(plusDays(lastDay, -365)) ?? lastDay, due: lastDay };
+    const lastDay = to.findFirstOnOrAfter(today) ?? today;
+    return { start: from.findFirstOnOrAfter(plusDays(lastDay, -365)) ?? lastDay, due: lastDay };
   }
   // `18–24 Apr`, entered on April 20, has already begun: find the year by the last day, not by the first.
-  const pastStart = from.onOrAfter(dayFromNumber(dayNumberOf(today) - 366));
-  const due = pastStart === undefined ? undefined : to.onOrAfter(pastStart);
+  const pastStart = from.findFirstOnOrAfter(dayFromNumber(dayNumberOf(today) - 366));
+  const due = pastStart === undefined ? undefined : to.findFirstOnOrAfter(pastStart);
   if (pastStart !== undefined && due !== undefined && due >= today && from.month !== undefined)
     return { start: pastStart, due };
-  const start = from.onOrAfter(today);
-  const end = start === undefined ? undefined : to.onOrAfter(start);
-  if (start === undefined || end === undefined) return undefined;
-  return end < start ? { start: end, due: start } : { start, due: end };
+  const start = from.findFirstOnOrAfter(today);
+  const endDay = start === undefined ? undefined : to.findFirstOnOrAfter(start);
+  if (start === undefined || endDay === undefined) return undefined;
+  return endDay < start ? { start: endDay, due: start } : { start, due: endDay };
 }

@@ -5,7 +5,7 @@ import { runWithToast } from '../../app/use-query.ts';
 import { Button } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { createEvent } from './calendar-actions.ts';
-import { type ProjectsById, projectColor } from './entries.ts';
+import { type ProjectsById, projectColorOf } from './entries.ts';
 import { formatDays, formatTime, isMonthFirst } from './locale.ts';
 import { type ParsedLine, parseQuickAdd } from './quick-add.ts';
 import { type Day, formToEventDates } from './time-math.ts';
@@ -95,7 +95,7 @@ function ParsedChips({
   projects: ProjectsById;
 }) {
   const { start, due } = days ?? { start: defaultDay, due: defaultDay };
-  const colour = project === undefined ? undefined : projectColor(project.project_id, projects);
+  const colour = project === undefined ? undefined : projectColorOf(project.project_id, projects);
   return (
     <>
       <span class={`chip ${name === '' ? 'missing' : ''}`} data-of="name">

@@ -6,28 +6,28 @@ import { listFullPage } from '../../app/full-page-navigation.ts';
 import { describeError } from '../../app/use-query.ts';
 import { compactDay, type DayRange, dayOf, lastDayOf, plusDays } from './time-math.ts';
 
-/** Events and tasks in a range of days, possibly still loading. */
+/** Events and tasks in a range of days; more may be loading unless `isComplete` is set. */
 export type RangeData = {
   readonly days: DayRange;
   readonly events: readonly CalendarEvent[];
   readonly tasks: readonly Task[];
-  /** Number of events on the server; too low until the first page of each request has arrived. */
-  readonly total: number;
+  /** Number of events that the server has in the range; too low until the first page of each request has arrived. */
+  readonly totalEvents: number;
   readonly isComplete: boolean;
 };
 
-const PAGE_SIZE = 1_000;
+const EVENTS_PER_PAGE = 1_000;
 /** Maximum number of events that are loaded for one range; to see all, the user must choose a shorter range. */
-export const MAX_EVENTS = 10_000;
+export const MAX_EVENTS_PER_RANGE = 10_000;
 const MAX_CACHED_RANGES = 8;
 /** Minimum time between two renders of a range that is still loading. */
 const PARTIAL_RENDER_INTERVAL_MS = 250;
 
 type RangeQuery = { readonly days: DayRange; readonly hasTasks: boolean };
 
-const cacheKey = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${hasTasks}`;
+const cacheKeyOf = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${hasTasks}`;
 
-const isInRange = (event: CalendarEvent, { from, to }: DayRange) =>
+const isEventInRange = (event: CalendarEvent, { from, to }: DayRange) =>
   dayOf(event.start_date) <= to && lastDayOf(event) >= from;
 
 /**
@@ -52,7 +52,7 @@ export class RangeCache {
   readonly #lastRequests = new Map<string, Promise<unknown>>();
   #visibleRange: RangeQuery | undefined;
   #abortController = new AbortController();
-  /** Whether live updates report the changes of all users, so that cached ranges are always fresh. */
+  /** Whether live updates report the changes of all users. If so, cached ranges are shown without a refresh. */
   isKeptFresh = false;
   /**
    * Number of events in the last range. It is the estimate for the next range, so that the pages of that range can be
@@ -64,25 +64,28 @@ export class RangeCache {
    * Shows a range: immediately with cached data, if there is any, then with fresh data, unless live updates keep the
    * cache fresh.
    */
-  show(range: RangeQuery, adjacentRanges: readonly DayRange[]): void {
+  showRange(range: RangeQuery, adjacentRanges: readonly DayRange[]): void {
     this.#visibleRange = range;
     this.#abortController.abort();
     this.#abortController = new AbortController();
-    const cachedData = this.#cache.get(cacheKey(range));
+    const cachedData = this.#cache.get(cacheKeyOf(range));
     if (cachedData !== undefined) this.#display(cachedData);
     const { signal: abortSignal } = this.#abortController;
     const isFresh = cachedData !== undefined && this.isKeptFresh;
-    const refreshPromise = isFresh ? Promise.resolve() : this.#refresh(range, abortSignal, cachedData === undefined);
-    void refreshPromise.then(() => this.#prefetch(range, adjacentRanges, abortSignal));
+    const refreshPromise = isFresh
+      ? Promise.resolve()
+      : this.#refreshRange(range, abortSignal, cachedData === undefined);
+    void refreshPromise.then(() => this.#prefetchRanges(range, adjacentRanges, abortSignal));
   }
 
   /** Clears the cache and reloads the visible range. */
   async reload(): Promise<void> {
     this.#cache.clear();
-    if (this.#visibleRange !== undefined) await this.#refresh(this.#visibleRange, this.#abortController.signal, false);
+    if (this.#visibleRange !== undefined)
+      await this.#refreshRange(this.#visibleRange, this.#abortController.signal, false);
   }
 
-  /** Aborts requests and clears the cache, when the screen is closed. */
+  /** Aborts all requests and clears the cache. Called when the screen is closed. */
   close(): void {
     this.#abortController.abort();
     this.#cache.clear();
@@ -90,7 +93,7 @@ export class RangeCache {
   }
 
   /** Adds an event to all cached ranges that it is in, or replaces the event there. */
-  put(event: CalendarEvent): void {
+  putEvent(event: CalendarEvent): void {
     this.#applyChange(event.event_id, event);
   }
 
@@ -131,8 +134,9 @@ export class RangeCache {
   #applyChange(id: string, event: CalendarEvent | undefined): void {
     const withChange = (rangeData: RangeData): RangeData => {
       const otherEvents = rangeData.events.filter((cachedEvent) => cachedEvent.event_id !== id);
-      const events = event === undefined || !isInRange(event, rangeData.days) ? otherEvents : [...otherEvents, event];
-      return { ...rangeData, events, total: rangeData.total + events.length - rangeData.events.length };
+      const events =
+        event === undefined || !isEventInRange(event, rangeData.days) ? otherEvents : [...otherEvents, event];
+      return { ...rangeData, events, totalEvents: rangeData.totalEvents + events.length - rangeData.events.length };
     };
     for (const [key, rangeData] of this.#cache) this.#cache.set(key, withChange(rangeData));
     if (this.visibleData.value !== undefined) this.visibleData.value = withChange(this.visibleData.value);
@@ -152,7 +156,7 @@ export class RangeCache {
     if (this.#inFlightUpdates.size === 0) return rangeData;
     const otherEvents = rangeData.events.filter((cachedEvent) => !this.#inFlightUpdates.has(cachedEvent.event_id));
     const changedEvents = [...this.#inFlightUpdates.values()].filter(
-      (changedEvent) => changedEvent !== undefined && isInRange(changedEvent, rangeData.days),
+      (changedEvent) => changedEvent !== undefined && isEventInRange(changedEvent, rangeData.days),
     );
     return {
       ...rangeData,
@@ -160,7 +164,7 @@ export class RangeCache {
     };
   }
 
-  async #refresh(range: RangeQuery, abortSignal: AbortSignal, mustShowPartial: boolean): Promise<void> {
+  async #refreshRange(range: RangeQuery, abortSignal: AbortSignal, mustShowPartial: boolean): Promise<void> {
     const display = (rangeData: RangeData) => {
       if (!abortSignal.aborted) this.#display(rangeData);
     };
@@ -172,42 +176,48 @@ export class RangeCache {
       display(rangeData);
     };
     try {
-      const completeData = await this.#load(range, abortSignal, mustShowPartial ? displayPartial : undefined);
-      this.#estimatedTotal = completeData.total;
+      const completeData = await this.#loadRange(range, abortSignal, mustShowPartial ? displayPartial : undefined);
+      this.#estimatedTotal = completeData.totalEvents;
       display(completeData);
     } catch (error) {
       if (!abortSignal.aborted) this.errorText.value = describeError(error);
     }
   }
 
-  async #load(
+  async #loadRange(
     { days, hasTasks }: RangeQuery,
     abortSignal: AbortSignal,
     onPart?: (rangeData: RangeData) => void,
   ): Promise<RangeData> {
     const options = { signal: abortSignal };
     const eventsById = new Map<string, CalendarEvent>();
-    const totals = [0, 0];
+    const totalByRequest = [0, 0];
     let tasks: readonly Task[] = [];
     const buildRangeData = (isComplete: boolean): RangeData => {
-      return { days, events: [...eventsById.values()], tasks, total: (totals[0] ?? 0) + (totals[1] ?? 0), isComplete };
+      return {
+        days,
+        events: [...eventsById.values()],
+        tasks,
+        totalEvents: (totalByRequest[0] ?? 0) + (totalByRequest[1] ?? 0),
+        isComplete,
+      };
     };
     const eventRequests = eventFiltersFor(days).map(async (filters, index) => {
       const loadPage = async (offset: number) => {
-        const { data, paging } = await client.events.list({ ...filters, limit: PAGE_SIZE, offset }, options);
+        const { data, paging } = await client.events.list({ ...filters, limit: EVENTS_PER_PAGE, offset }, options);
         for (const event of data) eventsById.set(event.event_id, event);
-        totals[index] = paging.total_records;
+        totalByRequest[index] = paging.total_records;
         onPart?.(buildRangeData(false));
         return paging.total_records;
       };
       // Adjacent ranges have a similar size: request the expected pages concurrently.
-      const expectedTotal = index === 1 ? Math.min(this.#estimatedTotal, MAX_EVENTS) : 0;
-      const expectedOffsets = furtherPageOffsets(expectedTotal);
+      const expectedTotal = index === 1 ? Math.min(this.#estimatedTotal, MAX_EVENTS_PER_RANGE) : 0;
+      const expectedOffsets = listFurtherPageOffsets(expectedTotal);
       const [total = 0] = await Promise.all([loadPage(0), ...expectedOffsets.map(loadPage)]);
-      for (const offset of furtherPageOffsets(Math.min(total, MAX_EVENTS)))
+      for (const offset of listFurtherPageOffsets(Math.min(total, MAX_EVENTS_PER_RANGE)))
         if (!expectedOffsets.includes(offset)) await loadPage(offset);
     });
-    const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: PAGE_SIZE };
+    const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: EVENTS_PER_PAGE };
     const taskRequest = hasTasks ? listFullPage(client.tasks, taskFilters, abortSignal) : undefined;
     const loadTasks = async () => {
       tasks = (await taskRequest)?.data.filter(({ archived }) => archived === '0') ?? [];
@@ -215,11 +225,11 @@ export class RangeCache {
     };
     await Promise.all([...eventRequests, ...(hasTasks ? [loadTasks()] : [])]);
     const completeData = buildRangeData(true);
-    this.#store(cacheKey({ days, hasTasks }), completeData);
+    this.#storeRange(cacheKeyOf({ days, hasTasks }), completeData);
     return completeData;
   }
 
-  #store(key: string, rangeData: RangeData): void {
+  #storeRange(key: string, rangeData: RangeData): void {
     this.#cache.delete(key);
     this.#cache.set(key, rangeData);
     const [oldestKey] = this.#cache.keys();
@@ -227,7 +237,7 @@ export class RangeCache {
   }
 
   /** Prefetches the adjacent ranges, one by one, when the browser is idle. */
-  async #prefetch(
+  async #prefetchRanges(
     { hasTasks }: RangeQuery,
     adjacentRanges: readonly DayRange[],
     abortSignal: AbortSignal,
@@ -235,15 +245,18 @@ export class RangeCache {
     for (const days of adjacentRanges) {
       await waitForIdle();
       if (abortSignal.aborted) return;
-      if (this.#cache.has(cacheKey({ days, hasTasks }))) continue;
+      if (this.#cache.has(cacheKeyOf({ days, hasTasks }))) continue;
       // Ignore errors of a prefetch: the range is loaded again when it is shown.
-      await this.#load({ days, hasTasks }, abortSignal).catch(() => undefined);
+      await this.#loadRange({ days, hasTasks }, abortSignal).catch(() => undefined);
     }
   }
 }
 
-const furtherPageOffsets = (total: number) =>
-  Array.from({ length: Math.max(Math.ceil(total / PAGE_SIZE) - 1, 0) }, (_, index) => (index + 1) * PAGE_SIZE);
+const listFurtherPageOffsets = (total: number) =>
+  Array.from(
+    { length: Math.max(Math.ceil(total / EVENTS_PER_PAGE) - 1, 0) },
+    (_, index) => (index + 1) * EVENTS_PER_PAGE,
+  );
 
 const waitForIdle = () =>
   new Promise<void>((resolve) => {
@@ -251,14 +264,14 @@ const waitForIdle = () =>
     else setTimeout(resolve, 200);
   });
 
-const RETRY_DELAY_MS = 3_000;
+const FOLLOW_RETRY_DELAY_MS = 3_000;
 /** Minimum time between two reloads by live updates. */
 const MIN_RELOAD_INTERVAL_MS = 400;
 
 const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 /** Throttles reloads: one at a time, with a pause after each. Calls during a reload cause one further reload. */
-function throttle(reload: () => Promise<void>): () => void {
+function throttleReloads(reload: () => Promise<void>): () => void {
   let isReloadRequested = false;
   let isReloading = false;
   const runReloads = async () => {
@@ -277,7 +290,7 @@ function throttle(reload: () => Promise<void>): () => void {
 }
 
 /** Callbacks that reload the displayed data. */
-type ReloadCallbacks = { events(): Promise<void>; projects(): Promise<void> };
+type ReloadCallbacks = { reloadEvents(): Promise<void>; reloadProjects(): Promise<void> };
 
 /**
  * Live updates: follows the feed, and reloads when an event, task or project was created, changed or deleted. The
@@ -289,8 +302,8 @@ export async function followChanges(
   callbacks: ReloadCallbacks,
   signal: AbortSignal,
 ): Promise<void> {
-  const reloadEvents = throttle(() => callbacks.events());
-  const reloadProjects = throttle(() => callbacks.projects());
+  const reloadEvents = throttleReloads(() => callbacks.reloadEvents());
+  const reloadProjects = throttleReloads(() => callbacks.reloadProjects());
   while (!signal.aborted) {
     try {
       for await (const { kind } of client.notifications.follow({ after: 'latest', scope }, { signal })) {
@@ -301,7 +314,7 @@ export async function followChanges(
       if (signal.aborted) return;
       if (error instanceof CarillonError && ['signed_out', 'not_permitted'].includes(error.code)) return;
     }
-    await delay(RETRY_DELAY_MS);
+    await delay(FOLLOW_RETRY_DELAY_MS);
     // Reload, because changes may have been missed while disconnected.
     if (!signal.aborted) reloadEvents();
   }

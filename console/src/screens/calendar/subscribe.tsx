@@ -19,17 +19,17 @@ export function CalendarSubscriptions({
   onSecretShown,
 }: ProjectsProp & { readonly onSecretShown: (isShown: boolean) => void }) {
   const user_id = currentSession().user.user_id;
-  const calendars = useQuery((signal) => collectAll(client.calendars.each({ user_id }, { signal })), []);
+  const calendarsQuery = useQuery((signal) => collectAll(client.calendars.each({ user_id }, { signal })), []);
   const [createdCalendar, setCreatedCalendar] = useState<CreatedCalendar>();
   const showCreatedUrl = (calendar: CreatedCalendar | undefined) => {
     setCreatedCalendar(calendar);
     onSecretShown(calendar !== undefined);
   };
-  const existingCalendars = calendars.data ?? [];
-  const revoke = async ({ id }: Calendar) => {
+  const existingCalendars = calendarsQuery.data ?? [];
+  const revokeCalendar = async ({ id }: Calendar) => {
     await runWithToast(() => client.calendars.revoke(id));
     if (createdCalendar?.id === id) showCreatedUrl(undefined);
-    calendars.reload();
+    calendarsQuery.reload();
   };
   return (
     <>
@@ -42,7 +42,7 @@ export function CalendarSubscriptions({
           projects={projects}
           onCreated={(calendar) => {
             showCreatedUrl(calendar);
-            calendars.reload();
+            calendarsQuery.reload();
           }}
         />
       ) : (
@@ -54,7 +54,7 @@ export function CalendarSubscriptions({
           <Button onClick={() => showCreatedUrl(undefined)}>I have copied it</Button>
         </div>
       )}
-      {calendars.errorText !== undefined && <Note tone="bad">{calendars.errorText}</Note>}
+      {calendarsQuery.errorText !== undefined && <Note tone="bad">{calendarsQuery.errorText}</Note>}
       {existingCalendars.length > 0 && (
         <ul class="card list" aria-label="Addresses">
           {existingCalendars.map((calendar) => (
@@ -66,7 +66,7 @@ export function CalendarSubscriptions({
                   Last asked for: <Timestamp timestamp={calendar.last_fetched} />
                 </span>
               </span>
-              <Button variant="danger" onClick={() => void revoke(calendar)}>
+              <Button variant="danger" onClick={() => void revokeCalendar(calendar)}>
                 Revoke
               </Button>
             </li>
@@ -88,7 +88,7 @@ function CreateCalendarForm({
 }: ProjectsProp & { readonly onCreated: (calendar: CreatedCalendar) => void }) {
   const [label, setLabel] = useState('');
   const [chosenScope, setChosenScope] = useState('own');
-  const options = [
+  const scopeOptions = [
     { value: 'own', text: 'What concerns me' },
     { value: 'account', text: 'Everything' },
     ...projects.map(({ project_id, project_name }) => ({ value: project_id, text: project_name })),
@@ -107,7 +107,7 @@ function CreateCalendarForm({
         <Select
           label="What it shows"
           value={chosenScope}
-          options={options}
+          options={scopeOptions}
           onChange={setChosenScope}
           errorText={errorsByField.project_id}
         />

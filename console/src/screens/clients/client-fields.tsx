@@ -2,9 +2,9 @@ import type { Client, ClientChanges } from '../../../../packages/sdk/src/resourc
 import { client } from '../../app/client.ts';
 import { Badge } from '../../components/badge.tsx';
 import { type DeletableResource, formatDependentsSubject, toCreateInput } from '../../records/delete-with-undo.tsx';
-import { choiceField, type EditableResource, textField } from '../../records/editable-fields.tsx';
+import { defineChoiceField, defineTextField, type EditableResource } from '../../records/editable-fields.tsx';
 
-export const clients: EditableResource<Client, ClientChanges> & DeletableResource<Client> = {
+export const clientResource: EditableResource<Client, ClientChanges> & DeletableResource<Client> = {
   resource: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
@@ -15,8 +15,8 @@ export const clients: EditableResource<Client, ClientChanges> & DeletableResourc
       client.contacts.list(countFilters),
     ]);
     const consequences = [
-      describeRemaining(projectsPage.paging.total_records, 'project'),
-      describeRemaining(contactsPage.paging.total_records, 'contact'),
+      describeRemainingRecords(projectsPage.paging.total_records, 'project'),
+      describeRemainingRecords(contactsPage.paging.total_records, 'contact'),
     ].filter((text) => text !== '');
     if (consequences.length === 0) return undefined;
     return {
@@ -27,10 +27,10 @@ export const clients: EditableResource<Client, ClientChanges> & DeletableResourc
   recreate: (record) => client.clients.create(toCreateInput(record)),
 };
 
-const describeRemaining = (count: number, noun: string) =>
+const describeRemainingRecords = (count: number, noun: string) =>
   count === 0 ? '' : `${formatDependentsSubject(count, noun)} ${count === 1 ? 'stays' : 'stay'}, without a client.`;
 
-const clientStates = [
+const clientStateOptions = [
   { value: '1', text: 'Active', tone: 'good' },
   { value: '2', text: 'On hold', tone: 'warn' },
   { value: '0', text: 'Inactive', tone: 'plain' },
@@ -38,23 +38,26 @@ const clientStates = [
 
 /** Editable fields of a client. */
 export const clientFields = {
-  name: textField<Client, ClientChanges>('client_name', 'Name'),
-  state: choiceField<Client, ClientChanges>('active', 'State', clientStates, {
+  name: defineTextField<Client, ClientChanges>('client_name', 'Name'),
+  state: defineChoiceField<Client, ClientChanges>('active', 'State', clientStateOptions, {
     renderValue: ({ active }) => {
-      const state = clientStates.find(({ value }) => value === active);
-      return <Badge tone={state?.tone ?? 'plain'}>{state?.text}</Badge>;
+      const stateOption = clientStateOptions.find(({ value }) => value === active);
+      return <Badge tone={stateOption?.tone ?? 'plain'}>{stateOption?.text}</Badge>;
     },
   }),
-  email: textField<Client, ClientChanges>('email', 'Email', { type: 'email' }),
-  tel: textField<Client, ClientChanges>('tel', 'Telephone'),
-  mobile: textField<Client, ClientChanges>('mobile', 'Mobile'),
-  fax: textField<Client, ClientChanges>('fax', 'Fax'),
-  website: textField<Client, ClientChanges>('website', 'Website'),
-  address: textField<Client, ClientChanges>('address', 'Address', { type: 'area' }),
-  postcode: textField<Client, ClientChanges>('postcode', 'Postcode'),
-  city: textField<Client, ClientChanges>('city', 'City'),
-  region: textField<Client, ClientChanges>('state', 'State or region'),
-  country: textField<Client, ClientChanges>('country', 'Country'),
-  background: textField<Client, ClientChanges>('background', 'Background', { type: 'area', empty: 'Add background' }),
-  notes: textField<Client, ClientChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  email: defineTextField<Client, ClientChanges>('email', 'Email', { type: 'email' }),
+  tel: defineTextField<Client, ClientChanges>('tel', 'Telephone'),
+  mobile: defineTextField<Client, ClientChanges>('mobile', 'Mobile'),
+  fax: defineTextField<Client, ClientChanges>('fax', 'Fax'),
+  website: defineTextField<Client, ClientChanges>('website', 'Website'),
+  address: defineTextField<Client, ClientChanges>('address', 'Address', { type: 'area' }),
+  postcode: defineTextField<Client, ClientChanges>('postcode', 'Postcode'),
+  city: defineTextField<Client, ClientChanges>('city', 'City'),
+  region: defineTextField<Client, ClientChanges>('state', 'State or region'),
+  country: defineTextField<Client, ClientChanges>('country', 'Country'),
+  background: defineTextField<Client, ClientChanges>('background', 'Background', {
+    type: 'area',
+    empty: 'Add background',
+  }),
+  notes: defineTextField<Client, ClientChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
 };

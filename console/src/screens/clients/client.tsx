@@ -14,8 +14,8 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { projectResource, projectStateOf } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
-import { PAGE_SIZE, useRecords } from '../../records/records.ts';
-import { clientFields, clients } from './client-fields.tsx';
+import { RECORDS_PER_PAGE, useRecords } from '../../records/records.ts';
+import { clientFields, clientResource } from './client-fields.tsx';
 import '../../records/records.css';
 
 /** Page of one client: details, projects and contacts. */
@@ -28,12 +28,12 @@ export default function ClientPage({ id }: RecordProps) {
 }
 
 function ClientDetails({ record, onChange }: { readonly record: Client; readonly onChange: (record: Client) => void }) {
-  const deletion = useDelete(clients, {
+  const deletion = useDelete(clientResource, {
     onDeleted: () => navigate(hrefTo('clients')),
     onRestored: ({ client_id }) => navigate(hrefTo('clients', client_id)),
   });
   const { client_id, client_name } = record;
-  const fieldProps = { editableResource: clients, record, onChange };
+  const fieldProps = { editableResource: clientResource, record, onChange };
   const { name, state, email, tel, mobile, fax, website, address, ...otherFields } = clientFields;
   const { postcode, city, region, country, background, notes } = otherFields;
   return (
@@ -91,7 +91,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
 }
 
 function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }) {
-  const filters = { client_id, order: 'duedate', limit: PAGE_SIZE } as const;
+  const filters = { client_id, order: 'duedate', limit: RECORDS_PER_PAGE } as const;
   const { rows, paging, errorText, append } = useRecords(
     (signal) => listFullPage(client.projects, filters, signal),
     [filters],
@@ -114,7 +114,7 @@ function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }
           </li>
         ))}
       </ul>
-      {paging.total_records > PAGE_SIZE && (
+      {paging.total_records > RECORDS_PER_PAGE && (
         <p class="card-foot">
           <a href={`${hrefTo('projects')}?view=all&client=${client_id}`}>All {paging.total_records} projects</a>
         </p>

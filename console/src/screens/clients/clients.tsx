@@ -2,15 +2,15 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Client, ClientFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, navigate, updateQueryParams } from '../../app/router.ts';
 import { TextField } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { FilterSelect, RecordList, readQueryOption, toQueryString } from '../../records/record-list.tsx';
-import { PAGE_SIZE, readPageOffset, useRecords } from '../../records/records.ts';
-import { clientFields, clients } from './client-fields.tsx';
+import { RECORDS_PER_PAGE, readPageOffset, useRecords } from '../../records/records.ts';
+import { clientFields, clientResource } from './client-fields.tsx';
 import '../../records/records.css';
 
 const orderOptions = [
@@ -22,21 +22,21 @@ const orderOptions = [
 const SEARCH_DEBOUNCE_MS = 150;
 
 /** Reads the API filters from the query of the route. */
-function readFilters(): ClientFilters {
+function readClientFilters(): ClientFilters {
   const { query } = currentRoute.value;
   const nameFilter = query.get('name') ?? '';
   return {
     ...(nameFilter !== '' && { client_name: nameFilter }),
     order: readQueryOption('order', orderOptions) || 'clientname',
-    limit: PAGE_SIZE,
+    limit: RECORDS_PER_PAGE,
     offset: readPageOffset(),
   };
 }
 
 export default function Clients() {
-  const filters = readFilters();
-  const records = useRecords((signal) => listFullPage(client.clients, filters, signal), [filters], clients.idOf);
-  const deletion = useDelete(clients, { onDeleted: records.remove, onRestored: records.append });
+  const filters = readClientFilters();
+  const records = useRecords((signal) => listFullPage(client.clients, filters, signal), [filters], clientResource.idOf);
+  const deletion = useDelete(clientResource, { onDeleted: records.remove, onRestored: records.append });
   return (
     <Page
       title="Clients"
@@ -89,7 +89,8 @@ function ClientSearch() {
   const [searchText, setSearchText] = useState(currentRoute.value.query.get('name') ?? '');
   useEffect(() => {
     const timer = setTimeout(() => {
-      if (searchText !== (currentRoute.value.query.get('name') ?? '')) setQuery({ name: searchText, page: '' });
+      if (searchText !== (currentRoute.value.query.get('name') ?? ''))
+        updateQueryParams({ name: searchText, page: '' });
     }, SEARCH_DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [searchText]);
@@ -113,7 +114,7 @@ type ClientRowProps = {
 };
 
 function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
-  const sharedProps = { editableResource: clients, record: row, onChange };
+  const sharedProps = { editableResource: clientResource, record: row, onChange };
   const detailHref = hrefTo('clients', row.client_id);
   return (
     <tr>

@@ -4,7 +4,7 @@ import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { Timestamp } from '../../components/timestamp.tsx';
-import { buildClientField, contactFields, contacts } from '../../records/contact-list.tsx';
+import { buildClientField, contactFields, contactResource } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
@@ -28,7 +28,7 @@ function ContactDetails({
   readonly onChange: (record: Contact) => void;
 }) {
   const clients = useClients();
-  const deletion = useDelete(contacts, {
+  const deletion = useDelete(contactResource, {
     onDeleted: () => navigate(hrefTo('contacts')),
     onRestored: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
   });
@@ -50,7 +50,7 @@ function ContactDetails({
     >
       <section class="card padded" aria-label="Details">
         <FieldList
-          editableResource={contacts}
+          editableResource={contactResource}
           record={record}
           onChange={onChange}
           fields={[name, role, company, buildClientField(record, clients.data), email, tel, mobile, fax]}

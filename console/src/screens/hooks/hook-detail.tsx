@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { DeliveryState } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
 import { currentSession } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
@@ -25,10 +25,10 @@ import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { apiCallsForSignature, SignatureSection } from './signature.tsx';
 
-const POLL_INTERVAL_MS = 4_000;
-const PAGE_SIZE = 20;
+const HOOK_POLL_INTERVAL_MS = 4_000;
+const DELIVERIES_PER_PAGE = 20;
 
-async function loadHook(id: string, signal: AbortSignal) {
+async function loadHookDetails(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
   const isOwnHook = hook.user_id === currentSession().user.user_id;
   const [hourlyStats, owner] = await Promise.all([
@@ -39,12 +39,12 @@ async function loadHook(id: string, signal: AbortSignal) {
   return { hook, hours: hourlyStats.data, owner: owner && displayNameOf(owner) };
 }
 
-/** Page of one hook: its state and what to do about it, its details, signing secret and deliveries. */
+/** Page of one hook: advice if it is failing or has ended, its details, its signing secret and its deliveries. */
 export function HookPage({ id }: { readonly id: string }) {
-  const { data, errorText, reload } = useQuery((signal) => loadHook(id, signal), [id]);
+  const { data, errorText, reload } = useQuery((signal) => loadHookDetails(id, signal), [id]);
   const actions = useHookActions(reload);
   const { hook } = data ?? {};
-  usePolling(hook?.state === 'ended' ? undefined : POLL_INTERVAL_MS, reload);
+  usePolling(hook?.state === 'ended' ? undefined : HOOK_POLL_INTERVAL_MS, reload);
   return (
     <Page
       title={hook === undefined ? `Hook ${id}` : `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
@@ -202,8 +202,8 @@ async function loadDeliveryPage(
   const stateFilter = deliveryStates.find((deliveryState) => deliveryState === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(stateFilter && { state: stateFilter }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
-  const endOffset = Math.max(0, total - page * PAGE_SIZE);
-  const offset = Math.max(0, endOffset - PAGE_SIZE);
+  const endOffset = Math.max(0, total - page * DELIVERIES_PER_PAGE);
+  const offset = Math.max(0, endOffset - DELIVERIES_PER_PAGE);
   const { data } =
     endOffset === 0
       ? { data: [] }
@@ -223,9 +223,9 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
     (signal) => loadDeliveryPage(hook, state, page, activityCache, signal),
     [hook.id, state, page, hook.state],
   );
-  usePolling(POLL_INTERVAL_MS, reload);
-  const pageCount = Math.ceil((data?.total ?? 0) / PAGE_SIZE);
-  const showPage = (newPage: number) => setQuery({ page: newPage <= 0 ? undefined : String(newPage + 1) });
+  usePolling(HOOK_POLL_INTERVAL_MS, reload);
+  const pageCount = Math.ceil((data?.total ?? 0) / DELIVERIES_PER_PAGE);
+  const showPage = (newPage: number) => updateQueryParams({ page: newPage <= 0 ? undefined : String(newPage + 1) });
   return (
     <section class="stack" aria-label="Deliveries">
       <div class="row spread">
@@ -234,7 +234,7 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
           label="State"
           value={state}
           options={[{ value: '', text: 'All' }, ...deliveryStates.map((value) => ({ value, text: capitalize(value) }))]}
-          onChange={(value) => setQuery({ state: value, page: undefined })}
+          onChange={(value) => updateQueryParams({ state: value, page: undefined })}
         />
       </div>
       {errorText !== undefined && <Note tone="bad">{errorText}</Note>}

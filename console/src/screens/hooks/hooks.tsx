@@ -2,7 +2,7 @@ import './hooks.css';
 import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
 import type { HourCounts } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
-import { currentRoute, hrefTo, navigate, type ScreenProps, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, navigate, type ScreenProps, updateQueryParams } from '../../app/router.ts';
 import { currentSession, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
@@ -79,7 +79,7 @@ function HookList() {
           label="State"
           value={state}
           options={buildStateOptions(data?.hooks ?? [])}
-          onChange={(value) => setQuery({ state: value })}
+          onChange={(value) => updateQueryParams({ state: value })}
         />
         {isAdmin() && <UserSelect userId={userId} />}
       </div>
@@ -126,7 +126,7 @@ function UserSelect({ userId }: { readonly userId: string }) {
         { value: ownUserId, text: 'Your hooks' },
         ...otherUsers.map((user) => ({ value: user.user_id, text: `Hooks of ${displayNameOf(user)}` })),
       ]}
-      onChange={(value) => setQuery({ user: value === ownUserId ? undefined : value })}
+      onChange={(value) => updateQueryParams({ user: value === ownUserId ? undefined : value })}
     />
   );
 }

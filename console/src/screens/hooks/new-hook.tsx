@@ -14,22 +14,22 @@ import {
   buildWebhookBody,
   formatKindTitle,
   generateSecretPath,
-  hookKinds,
   hostOf,
   kindTexts,
+  orderedHookKinds,
 } from '../../delivery/delivery-text.ts';
 
 /** Origin of the example URLs that are shown until the user enters a target. */
 const EXAMPLE_ORIGIN = 'https://your-application.example';
 
 /** Debounce delay of the target check: the check runs when the user has stopped typing. */
-const CHECK_DEBOUNCE_MS = 350;
+const TARGET_CHECK_DEBOUNCE_MS = 350;
 
 /**
  * Checks a target URL with the SSRF guard of the service. Returns undefined when the request fails: the error is
  * reported when the hook is created.
  */
-const checkTarget = (targetUrl: string, signal?: AbortSignal) =>
+const checkTargetUrl = (targetUrl: string, signal?: AbortSignal) =>
   client.checkTarget(targetUrl, { signal }).catch(() => undefined);
 
 const describeTargetCheck = ({ message }: TargetCheckResult) => `It ${message}.`;
@@ -41,11 +41,11 @@ function useTargetCheck(targetUrl: string): TargetCheckResult | undefined {
     setCheckResult(undefined);
     if (targetUrl === '') return;
     const controller = new AbortController();
-    const runCheck = () =>
-      void checkTarget(targetUrl, controller.signal).then((result) => {
+    const runTargetCheck = () =>
+      void checkTargetUrl(targetUrl, controller.signal).then((result) => {
         if (!controller.signal.aborted) setCheckResult(result);
       });
-    const timer = setTimeout(runCheck, CHECK_DEBOUNCE_MS);
+    const timer = setTimeout(runTargetCheck, TARGET_CHECK_DEBOUNCE_MS);
     return () => {
       clearTimeout(timer);
       controller.abort();
@@ -82,15 +82,17 @@ export function NewHook() {
     } catch (error) {
       const errorsByField = toFieldErrors(error);
       // The validation error contains only a code; the target check returns a sentence that explains it.
-      const result = errorsByField.target_url === undefined ? undefined : await checkTarget(targetUrl);
+      const targetCheckResult = errorsByField.target_url === undefined ? undefined : await checkTargetUrl(targetUrl);
       setFormErrors({
-        errorsByField: result ? { ...errorsByField, target_url: describeTargetCheck(result) } : errorsByField,
+        errorsByField: targetCheckResult
+          ? { ...errorsByField, target_url: describeTargetCheck(targetCheckResult) }
+          : errorsByField,
         ...(Object.keys(errorsByField).length === 0 && { text: describeError(error) }),
       });
       setBusy(false);
     }
   };
-  const suggestTarget = () => {
+  const suggestTargetUrl = () => {
     const enteredOrigin =
       URL.canParse(targetUrl) && new URL(targetUrl).origin !== 'null' ? new URL(targetUrl).origin : undefined;
     setTargetInput((enteredOrigin ?? EXAMPLE_ORIGIN) + generateSecretPath());
@@ -115,7 +117,7 @@ export function NewHook() {
         <form class="stack" onSubmit={submit}>
           <fieldset class="kinds">
             <legend>When this happens</legend>
-            {hookKinds.map((hookKind) => (
+            {orderedHookKinds.map((hookKind) => (
               <label key={hookKind} class="kind">
                 <input type="radio" name="event" checked={hookKind === kind} onChange={() => setKind(hookKind)} />
                 <span>
@@ -158,7 +160,7 @@ export function NewHook() {
             <Button variant="primary" type="submit" disabled={isBusy}>
               {isBusy ? 'Creating…' : 'Create hook'}
             </Button>
-            <Button icon="key" onClick={suggestTarget}>
+            <Button icon="key" onClick={suggestTargetUrl}>
               Suggest a secret path
             </Button>
             <ButtonLink variant="quiet" href={hrefTo('hooks')}>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Hook, HookSecret } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { runWithToast, useSubmission } from '../../app/use-query.ts';
-import type { ApiCall } from '../../components/api-call.tsx';
+import type { ApiCallExample } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
@@ -151,7 +151,7 @@ function NewSecretDialog({ newSecret, onClose }: { readonly newSecret: HookSecre
 }
 
 /** Returns the API calls that turn signing on or off and rotate the secret, to show to the user. */
-export function apiCallsForSignature({ id, signed }: Hook): readonly ApiCall[] {
+export function apiCallsForSignature({ id, signed }: Hook): readonly ApiCallExample[] {
   const path = `/hooks/${id}/secret`;
   const body = { overlap: Number(overlapOptions[0].value) };
   if (signed === '0') {

@@ -11,7 +11,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
-import { maxPermissions, PermissionGrid } from './permission-grid.tsx';
+import { maxPermissionsOf, PermissionGrid } from './permission-grid.tsx';
 
 const lifetimeOptions = [
   { value: '30d', text: '30 days' },
@@ -21,7 +21,7 @@ const lifetimeOptions = [
   { value: 'other', text: 'as I say…' },
 ] as const;
 
-type Lifetime = (typeof lifetimeOptions)[number]['value'];
+type LifetimeOption = (typeof lifetimeOptions)[number]['value'];
 
 type IssueKeyProps = {
   /** Users to whom the current user may issue keys. */
@@ -53,10 +53,10 @@ type IssueKeyFormProps = Pick<IssueKeyProps, 'people' | 'onClose'> & { readonly 
 function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   const [label, setLabel] = useState('');
   const [userId, setUserId] = useState(currentSession().user.user_id);
-  const [lifetime, setLifetime] = useState<Lifetime>('90d');
+  const [lifetime, setLifetime] = useState<LifetimeOption>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
   const keyOwner = people.find(({ user_id }) => user_id === userId) ?? currentSession().user;
-  const allowedPermissions = maxPermissions(keyOwner.role);
+  const allowedPermissions = maxPermissionsOf(keyOwner.role);
   // Least privilege: by default, only read permissions are selected.
   const [selectedPermissions, setSelectedPermissions] = useState<typeof allowedPermissions>(
     allowedPermissions.filter((permission) => permission.endsWith(':read')),

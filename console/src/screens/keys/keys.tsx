@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import type { ApiKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentRoute, setQuery } from '../../app/router.ts';
+import { currentRoute, updateQueryParams } from '../../app/router.ts';
 import { currentSession, isAdmin } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
-import type { ApiCall } from '../../components/api-call.tsx';
+import type { ApiCallExample } from '../../components/api-call.tsx';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog } from '../../components/dialog.tsx';
@@ -63,7 +63,7 @@ export default function KeysScreen() {
             { value: 'live', text: 'In force' },
             { value: 'ended', text: 'Ended' },
           ]}
-          onChange={(state) => setQuery({ state: state === 'ended' ? state : undefined })}
+          onChange={(state) => updateQueryParams({ state: state === 'ended' ? state : undefined })}
         />
         {isAdmin() && (
           <RadioGroup
@@ -73,7 +73,7 @@ export default function KeysScreen() {
               { value: 'all', text: 'Everybody’s' },
               { value: 'me', text: 'Mine' },
             ]}
-            onChange={(ownerFilter) => setQuery({ of: ownerFilter === 'me' ? ownerFilter : undefined })}
+            onChange={(ownerFilter) => updateQueryParams({ of: ownerFilter === 'me' ? ownerFilter : undefined })}
           />
         )}
       </div>
@@ -210,7 +210,11 @@ function listKeyRecipients(users: readonly User[]): readonly User[] {
 }
 
 /** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
-function apiCallsForKeyList({ isOwn }: KeyFilters, user: User, newestKey: ApiKey | undefined): readonly ApiCall[] {
+function apiCallsForKeyList(
+  { isOwn }: KeyFilters,
+  user: User,
+  newestKey: ApiKey | undefined,
+): readonly ApiCallExample[] {
   const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
   const listArguments = isOwn ? `{ user_id: '${user.user_id}' }` : '';
   return [
@@ -225,7 +229,7 @@ function apiCallsForKeyList({ isOwn }: KeyFilters, user: User, newestKey: ApiKey
   ];
 }
 
-function apiCallsForKey(key: ApiKey): readonly ApiCall[] {
+function apiCallsForKey(key: ApiKey): readonly ApiCallExample[] {
   const path = `/keys/${key.id}`;
   const permissions = key.permissions.filter((permission) => permission.endsWith(':read'));
   return [

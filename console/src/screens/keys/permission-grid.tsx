@@ -99,7 +99,7 @@ export const allPermissions: readonly Permission[] = permissionAreas.flatMap((ar
 );
 
 /** Returns the maximum permissions of a key, by the role of its user. */
-export function maxPermissions(role: Role): readonly Permission[] {
+export function maxPermissionsOf(role: Role): readonly Permission[] {
   if (role !== 'member') return allPermissions;
   return allPermissions.filter((permission) => permission !== 'users:write' && permission !== 'company:write');
 }
@@ -122,7 +122,7 @@ export function summarizePermissions(permissions: readonly Permission[]): readon
   if (permissions.length === allPermissions.length) return ['Everything'];
   const areasOf = (accessMode: AccessMode) =>
     permissionAreas.filter((area) => permissions.includes(`${area}:${accessMode}`));
-  const summarize = (verb: string, areas: readonly PermissionArea[]) => {
+  const summarizeAreas = (verb: string, areas: readonly PermissionArea[]) => {
     if (areas.length === 0) return [];
     const missingAreas = permissionAreas.filter((area) => !areas.includes(area));
     const namesOf = (listedAreas: readonly PermissionArea[]) =>
@@ -130,7 +130,7 @@ export function summarizePermissions(permissions: readonly Permission[]): readon
     if (missingAreas.length === 0) return [`${verb} everything`];
     return [missingAreas.length < 3 ? `${verb} all but ${namesOf(missingAreas)}` : `${verb} ${namesOf(areas)}`];
   };
-  return [...summarize('Reads', areasOf('read')), ...summarize('Changes', areasOf('write'))];
+  return [...summarizeAreas('Reads', areasOf('read')), ...summarizeAreas('Changes', areasOf('write'))];
 }
 
 type NarrowKeyDialogProps = { readonly apiKey: ApiKey; readonly onDone: () => void; readonly onClose: () => void };

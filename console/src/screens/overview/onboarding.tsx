@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
 import { hrefTo } from '../../app/router.ts';
-import { apiAccount, CodeBlock, formatCurl } from '../../components/api-call.tsx';
+import { apiAccount, CodeBlock, formatCurlCommand } from '../../components/api-call.tsx';
 import { ButtonLink } from '../../components/button.tsx';
 import { generateSecretPath } from '../../delivery/delivery-text.ts';
 
@@ -15,7 +15,7 @@ const isLocalService = () => ['localhost', '127.0.0.1', '[::1]'].includes(new UR
 export function FirstSteps() {
   const [secretPath] = useState(generateSecretPath);
   const targetUrl = `${isLocalService() ? 'http://127.0.0.1:9000' : 'https://your-application.example'}${secretPath}`;
-  // The event is today, so that the calendar shows it without navigation.
+  // The example event takes place today, so that the calendar shows it when it is opened.
   const compactToday = today().replaceAll('-', '');
   const exampleEvent = { event_name: 'Launch', start_date: compactToday, due_date: compactToday };
   return (
@@ -28,7 +28,11 @@ export function FirstSteps() {
         </Step>
         <Step
           title="Subscribe it"
-          code={formatCurl({ method: 'POST', path: '/hooks', body: { event: 'new_event', target_url: targetUrl } })}
+          code={formatCurlCommand({
+            method: 'POST',
+            path: '/hooks',
+            body: { event: 'new_event', target_url: targetUrl },
+          })}
           label="The call that subscribes"
           actionLink={
             <ButtonLink variant="primary" icon="plus" href={hrefTo('hooks', 'new')}>
@@ -40,7 +44,7 @@ export function FirstSteps() {
         </Step>
         <Step
           title="Make something happen"
-          code={formatCurl({ method: 'POST', path: '/events', body: exampleEvent })}
+          code={formatCurlCommand({ method: 'POST', path: '/events', body: exampleEvent })}
           label="The call that creates an event"
           actionLink={<ButtonLink href={hrefTo('activity')}>Watch it in Activity</ButtonLink>}
         >

@@ -27,20 +27,20 @@ type PersonFormProps = {
   readonly initialValues: PersonValues;
   readonly submitLabel: string;
   readonly isLastOwner?: boolean;
-  readonly save: (values: PersonValues) => Promise<void>;
+  readonly onSave: (values: PersonValues) => Promise<void>;
   readonly onClose: () => void;
 };
 
 /** Form for name, email and role of a user. */
-function PersonForm({ initialValues, submitLabel, isLastOwner = false, save, onClose }: PersonFormProps) {
+function PersonForm({ initialValues, submitLabel, isLastOwner = false, onSave, onClose }: PersonFormProps) {
   const [values, setValues] = useState(initialValues);
-  const setField = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
-  const { submit, isBusy, errorsByField, errorText } = useSubmission(() => save(values));
+  const createFieldSetter = (name: keyof PersonValues) => (value: string) => setValues({ ...values, [name]: value });
+  const { submit, isBusy, errorsByField, errorText } = useSubmission(() => onSave(values));
   // Only an owner can assign the role `owner`.
   const assignableRoles = roleOptions.filter(
     ({ value }) => value !== 'owner' || currentSession().user.role === 'owner',
   );
-  const hint = isLastOwner
+  const roleHint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
     : roleOptions.find(({ value }) => value === values.role)?.description;
   return (
@@ -53,7 +53,7 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, save, onC
         required
         autoFocus
         value={values.email}
-        onInput={setField('email')}
+        onInput={createFieldSetter('email')}
         errorText={errorsByField.email}
         hint="They sign in with it. The service sends nothing there: the link goes through you."
       />
@@ -62,14 +62,14 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, save, onC
           label="First name"
           autoComplete="off"
           value={values.first_name}
-          onInput={setField('first_name')}
+          onInput={createFieldSetter('first_name')}
           errorText={errorsByField.first_name}
         />
         <TextField
           label="Last name"
           autoComplete="off"
           value={values.last_name}
-          onInput={setField('last_name')}
+          onInput={createFieldSetter('last_name')}
           errorText={errorsByField.last_name}
         />
       </div>
@@ -80,7 +80,7 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, save, onC
         disabled={isLastOwner}
         onChange={(role) => setValues({ ...values, role })}
         errorText={errorsByField.role}
-        hint={hint}
+        hint={roleHint}
       />
       <div class="ends">
         <Button onClick={onClose}>Cancel</Button>
@@ -102,13 +102,13 @@ export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => vo
         initialValues={{ email: '', first_name: '', last_name: '', role: 'member' }}
         submitLabel="Add, and make a link"
         onClose={onClose}
-        save={async (values) => {
+        onSave={async (values) => {
           const person = await client.users.create(values);
           // If creating the link fails, close the dialog: the user exists, and the menu of its row can create a link.
-          const hasLink = await runWithToast(async () =>
+          const isLinkCreated = await runWithToast(async () =>
             setCreatedInvitation({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
           );
-          if (!hasLink) onClose();
+          if (!isLinkCreated) onClose();
           onDone();
         }}
       />
@@ -141,7 +141,7 @@ export function ChangePersonDialog({ person, isLastOwner, onDone, onClose }: Cha
         submitLabel="Save"
         isLastOwner={isLastOwner && role === 'owner'}
         onClose={onClose}
-        save={async (values) => {
+        onSave={async (values) => {
           await saveChanges(values);
           showToast('Saved.', { undo: () => void runWithToast(() => saveChanges(previousValues), 'As it was.') });
           onClose();

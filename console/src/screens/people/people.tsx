@@ -5,7 +5,7 @@ import { currentSession, isAdmin } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
 import { displayNameOf, roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
-import type { ApiCall } from '../../components/api-call.tsx';
+import type { ApiCallExample } from '../../components/api-call.tsx';
 import { Badge, Initials, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
@@ -34,61 +34,61 @@ function AdminsOnly() {
 }
 
 function PeopleList() {
-  const people = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
-  const invitations = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
+  const peopleQuery = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
+  const invitationsQuery = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
   const [openDialog, setOpenDialog] = useState<DialogState>();
   const closeDialog = () => setOpenDialog(undefined);
-  const reload = () => {
-    people.reload();
-    invitations.reload();
+  const reloadPeople = () => {
+    peopleQuery.reload();
+    invitationsQuery.reload();
   };
-  const ownerCount = people.data?.filter(({ role }) => role === 'owner').length ?? 0;
+  const ownerCount = peopleQuery.data?.filter(({ role }) => role === 'owner').length ?? 0;
   return (
     <Page
       title="People"
       intro="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
-      calls={apiCallsFor(people.data?.findLast(({ user_id }) => user_id !== currentSession().user.user_id))}
+      calls={apiCallsFor(peopleQuery.data?.findLast(({ user_id }) => user_id !== currentSession().user.user_id))}
       actions={
         <Button variant="primary" icon="plus" onClick={() => setOpenDialog({ dialogName: 'add' })}>
           Add somebody
         </Button>
       }
     >
-      {people.errorText !== undefined && <Note tone="bad">{people.errorText}</Note>}
-      {people.data === undefined && people.errorText === undefined && <LoadingSkeleton />}
-      {people.data !== undefined && (
+      {peopleQuery.errorText !== undefined && <Note tone="bad">{peopleQuery.errorText}</Note>}
+      {peopleQuery.data === undefined && peopleQuery.errorText === undefined && <LoadingSkeleton />}
+      {peopleQuery.data !== undefined && (
         <ul class="card list" aria-label="People">
-          {people.data.map((person) => (
+          {peopleQuery.data.map((person) => (
             <PersonRow
               key={person.user_id}
               person={person}
-              link={invitations.data?.find(({ user_id }) => user_id === person.user_id)}
+              invitation={invitationsQuery.data?.find(({ user_id }) => user_id === person.user_id)}
               onOpen={(dialogName) => setOpenDialog({ dialogName, person })}
-              onWithdraw={async (link) => {
+              onWithdraw={async (invitation) => {
                 await runWithToast(
-                  () => client.invitations.withdraw(link.id),
+                  () => client.invitations.withdraw(invitation.id),
                   'Withdrawn. The link leads nowhere any more.',
                 );
-                invitations.reload();
+                invitationsQuery.reload();
               }}
             />
           ))}
         </ul>
       )}
-      {people.data?.length === 1 && (
+      {peopleQuery.data?.length === 1 && (
         <p class="soft">
           You are alone here. Add somebody: they get a link, choose a passphrase, and see the same calendar.
         </p>
       )}
-      {openDialog?.dialogName === 'add' && <AddPersonDialog onDone={reload} onClose={closeDialog} />}
+      {openDialog?.dialogName === 'add' && <AddPersonDialog onDone={reloadPeople} onClose={closeDialog} />}
       {openDialog?.dialogName === 'link' && (
-        <IssueLinkDialog person={openDialog.person} onCreated={invitations.reload} onClose={closeDialog} />
+        <IssueLinkDialog person={openDialog.person} onCreated={invitationsQuery.reload} onClose={closeDialog} />
       )}
       {openDialog?.dialogName === 'change' && (
         <ChangePersonDialog
           person={openDialog.person}
           isLastOwner={ownerCount < 2}
-          onDone={reload}
+          onDone={reloadPeople}
           onClose={closeDialog}
         />
       )}
@@ -98,7 +98,7 @@ function PeopleList() {
         </Dialog>
       )}
       {openDialog?.dialogName === 'delete' && (
-        <DeletePersonDialog person={openDialog.person} onDone={reload} onClose={closeDialog} />
+        <DeletePersonDialog person={openDialog.person} onDone={reloadPeople} onClose={closeDialog} />
       )}
     </Page>
   );
@@ -107,21 +107,21 @@ function PeopleList() {
 type PersonRowProps = {
   readonly person: User;
   /** The unused invitation link of this user, if there is one. */
-  readonly link: Invitation | undefined;
+  readonly invitation: Invitation | undefined;
   readonly onOpen: (dialogName: Exclude<DialogState['dialogName'], 'add'>) => void;
-  readonly onWithdraw: (link: Invitation) => void;
+  readonly onWithdraw: (invitation: Invitation) => void;
 };
 
-function PersonRow({ person, link, onOpen, onWithdraw }: PersonRowProps) {
+function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
   const { user } = currentSession();
   const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
   const isCurrentUser = person.user_id === user.user_id;
   const menuItems: readonly MenuItem[] = [
     { text: 'Change…', icon: 'pencil', onPick: () => onOpen('change') },
     { text: 'New link…', icon: 'key', onPick: () => onOpen('link') },
-    ...(link === undefined
+    ...(invitation === undefined
       ? []
-      : [{ text: 'Withdraw the link', icon: 'undo', onPick: () => onWithdraw(link) } as const]),
+      : [{ text: 'Withdraw the link', icon: 'undo', onPick: () => onWithdraw(invitation) } as const]),
     { text: 'Sessions…', icon: 'clock', onPick: () => onOpen('sessions') },
     { text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => onOpen('delete') },
   ];
@@ -139,10 +139,10 @@ function PersonRow({ person, link, onOpen, onWithdraw }: PersonRowProps) {
       <div class="asides">
         <span>Added</span>
         <Timestamp timestamp={person.date_created} />
-        {link !== undefined && (
+        {invitation !== undefined && (
           <>
             <span>Link open, ends</span>
-            <Timestamp timestamp={link.expires} />
+            <Timestamp timestamp={invitation.expires} />
           </>
         )}
       </div>
@@ -184,9 +184,9 @@ function DeletePersonDialog({ person, onDone, onClose }: DeletePersonProps) {
 
 const examplePerson = { email: 'ada@acme.example', first_name: 'Ada', role: 'member' };
 
-/** Returns the API calls of the screen. They use the newest user other than the current user as example. */
-function apiCallsFor(exampleUser: User | undefined): readonly ApiCall[] {
-  const id = exampleUser?.user_id;
+/** Returns the API calls of the screen. The caller passes the newest other user as an example, if there is one. */
+function apiCallsFor(exampleUser: User | undefined): readonly ApiCallExample[] {
+  const exampleUserId = exampleUser?.user_id;
   return [
     { description: 'List the people', method: 'GET', path: '/users', sdk: 'users.list()' },
     {
@@ -202,15 +202,15 @@ function apiCallsFor(exampleUser: User | undefined): readonly ApiCall[] {
           {
             description: `Make ${displayNameOf(exampleUser)} an admin`,
             method: 'PUT',
-            path: `/users/${id}`,
+            path: `/users/${exampleUserId}`,
             body: { role: 'admin' },
-            sdk: `users.update('${id}', { role: 'admin' })`,
+            sdk: `users.update('${exampleUserId}', { role: 'admin' })`,
           },
           {
             description: `Delete ${displayNameOf(exampleUser)}`,
             method: 'DELETE',
-            path: `/users/${id}`,
-            sdk: `users.delete('${id}')`,
+            path: `/users/${exampleUserId}`,
+            sdk: `users.delete('${exampleUserId}')`,
           },
         ] as const)),
   ];

@@ -7,7 +7,7 @@ import { useSubmission } from '../../app/use-query.ts';
 import { roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
 import { MIN_PASSPHRASE_LENGTH } from '../../auth/sign-in.tsx';
-import type { ApiCall } from '../../components/api-call.tsx';
+import type { ApiCallExample } from '../../components/api-call.tsx';
 import { Badge, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { PassphraseField, TextField } from '../../components/field.tsx';
@@ -20,7 +20,7 @@ export default function ProfileScreen() {
   const { user, company } = currentSession();
   const [passphraseChangeCount, setPassphraseChangeCount] = useState(0);
   const nameChanges = { first_name: user.first_name, last_name: user.last_name };
-  const apiCalls: readonly ApiCall[] = [
+  const apiCalls: readonly ApiCallExample[] = [
     { description: 'Ask who you are', method: 'GET', path: '/user', sdk: 'user.get()' },
     { description: 'Ask for the account', method: 'GET', path: '/company', sdk: 'company.get()' },
     ...(isAdmin()

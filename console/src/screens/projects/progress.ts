@@ -3,10 +3,10 @@ import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useQuery } from '../../app/use-query.ts';
 
-/** Progress of a project. `tasks` counts its tasks; undefined when the percentage was set by hand. */
+/** Progress of a project. `tasks` has the numbers of its tasks; undefined if the percentage was set by hand. */
 export type ProjectProgress = {
   readonly percent: number;
-  readonly tasks?: { readonly all: number; readonly completed: number };
+  readonly tasks?: { readonly total: number; readonly completed: number };
 };
 
 /** Returns the progress that was set by hand. Undefined for 0, the default: progress is then computed from tasks. */
@@ -25,14 +25,14 @@ async function computeProgress({ project_id }: Project, signal: AbortSignal): Pr
   const completedCount = totalCount === 0 ? 0 : await countTasks(project_id, 'completed', signal);
   return {
     percent: totalCount === 0 ? 0 : Math.floor((100 * completedCount) / totalCount),
-    tasks: { all: totalCount, completed: completedCount },
+    tasks: { total: totalCount, completed: completedCount },
   };
 }
 
 /**
  * Returns the progress of projects by id. Tasks are counted only for projects whose progress was not set by hand.
  *
- * @param reloadCount the caller increments it when tasks were completed, added or deleted; tasks are then counted again
+ * @param reloadCount counter that the caller increments to count the tasks again, after tasks have changed
  */
 export function useProgress(projects: readonly Project[], reloadCount = 0): ReadonlyMap<string, ProjectProgress> {
   const projectsToCount = projects.filter((project) => readManualProgress(project) === undefined);
@@ -46,11 +46,11 @@ export function useProgress(projects: readonly Project[], reloadCount = 0): Read
     [projectsToCount.map(({ project_id }) => project_id), reloadCount],
   );
   // Keep the previous counts visible during a reload.
-  const latestCounts = useRef(data);
-  latestCounts.current = data ?? latestCounts.current;
+  const latestProgressById = useRef(data);
+  latestProgressById.current = data ?? latestProgressById.current;
   return new Map(
     projects.flatMap((project) => {
-      const progress = readManualProgress(project) ?? latestCounts.current?.get(project.project_id);
+      const progress = readManualProgress(project) ?? latestProgressById.current?.get(project.project_id);
       return progress === undefined ? [] : [[project.project_id, progress] as const];
     }),
   );

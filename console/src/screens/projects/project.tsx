@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Project, ProjectChanges } from '../../../../packages/sdk/src/resources.ts';
-import { dayOf, formatDayRange, today } from '../../app/calendar-dates.ts';
+import { dayOrEmpty, formatDayRange, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { useQuery } from '../../app/use-query.ts';
@@ -11,7 +11,7 @@ import { Timestamp } from '../../components/timestamp.tsx';
 import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { colorField, FieldList, InlineField } from '../../records/editable-fields.tsx';
+import { defineColorField, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { projectClientField, projectFields, projectResource } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
@@ -103,7 +103,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               {...fieldProps}
               fields={[
                 name,
-                colorField<Project, ProjectChanges>(project),
+                defineColorField<Project, ProjectChanges>(project),
                 projectClientField(clients.data, project),
                 start,
                 due,
@@ -162,7 +162,7 @@ function ProgressField({
         <p class="small soft">
           {tasks === undefined
             ? 'Set by hand; 0 counts the completed tasks again.'
-            : `${tasks.completed} of ${tasks.all} tasks completed.`}
+            : `${tasks.completed} of ${tasks.total} tasks completed.`}
         </p>
       </dd>
     </div>
@@ -181,7 +181,7 @@ function NextEvents({ projectId }: { readonly projectId: string }) {
       <ul class="stack">
         {data?.data.map((event) => (
           <li key={event.event_id}>
-            <a href={`${hrefTo('calendar')}?date=${dayOf(event.start_date) || dayOf(event.due_date)}`}>
+            <a href={`${hrefTo('calendar')}?date=${dayOrEmpty(event.start_date) || dayOrEmpty(event.due_date)}`}>
               {event.event_name}
             </a>
             <span class="small soft block">{formatDayRange(event.start_date, event.due_date)}</span>

@@ -1,7 +1,7 @@
 import type { Project, ProjectFilters } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { currentRoute, hrefTo, navigate, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, navigate, updateQueryParams } from '../../app/router.ts';
 import { ColorDot } from '../../components/badge.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
@@ -15,7 +15,7 @@ import {
   projectStateOptions,
 } from '../../records/project-fields.tsx';
 import { FilterSelect, RecordList, readQueryOption, toQueryString } from '../../records/record-list.tsx';
-import { PAGE_SIZE, readPageOffset, useClients, useRecords } from '../../records/records.ts';
+import { RECORDS_PER_PAGE, readPageOffset, useClients, useRecords } from '../../records/records.ts';
 import { ProgressPercent, TagFilter, Tags } from '../../records/tags.tsx';
 import { type ProjectProgress, useProgress } from './progress.ts';
 import '../../records/records.css';
@@ -33,7 +33,7 @@ const orderOptions = [
 ] as const;
 
 /** Reads the API filters from the query of the route. */
-function readFilters(): ProjectFilters {
+function readProjectFilters(): ProjectFilters {
   const { query } = currentRoute.value;
   const order = readQueryOption('order', orderOptions) ?? '';
   const view = readQueryOption('view', viewOptions) ?? 'open';
@@ -43,14 +43,14 @@ function readFilters(): ProjectFilters {
     ...(clientId !== '' && { client_id: clientId }),
     ...(tag !== '' && { tag }),
     ...(order !== '' && { order }),
-    limit: PAGE_SIZE,
+    limit: RECORDS_PER_PAGE,
     offset: readPageOffset(),
   };
 }
 
 export default function Projects() {
-  const filters = readFilters();
-  const clients = useClients();
+  const filters = readProjectFilters();
+  const clientsQuery = useClients();
   const records = useRecords(
     (signal) => listFullPage(client.projects, filters, signal),
     [filters],
@@ -58,7 +58,7 @@ export default function Projects() {
   );
   const progressById = useProgress(records.rows ?? []);
   const deletion = useDelete(projectResource, { onDeleted: records.remove, onRestored: records.append });
-  const clientOptions = (clients.data ?? []).map(({ client_id, client_name }) => ({
+  const clientOptions = (clientsQuery.data ?? []).map(({ client_id, client_name }) => ({
     value: client_id,
     text: client_name,
   }));
@@ -87,7 +87,7 @@ export default function Projects() {
           label="Which projects"
           value={readQueryOption('view', viewOptions) ?? 'open'}
           options={viewOptions}
-          onChange={(view) => setQuery({ view: view === 'open' ? '' : view, page: '' })}
+          onChange={(view) => updateQueryParams({ view: view === 'open' ? '' : view, page: '' })}
         />
         <FilterSelect
           name="client"
@@ -114,7 +114,7 @@ export default function Projects() {
             key={project.project_id}
             project={project}
             progress={progressById.get(project.project_id)}
-            clientField={projectClientField(clients.data, project)}
+            clientField={projectClientField(clientsQuery.data, project)}
             onChange={records.replace}
             onDelete={() => deletion.begin(project)}
           />

@@ -10,7 +10,7 @@ import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { completeTask, reopenTask } from '../../records/complete-task.ts';
 import { useDelete } from '../../records/delete-with-undo.tsx';
-import { choiceField, FieldList, InlineField } from '../../records/editable-fields.tsx';
+import { defineChoiceField, FieldList, InlineField } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useProjects } from '../../records/records.ts';
 import { SubtaskList } from '../../records/subtasks.tsx';
@@ -43,7 +43,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
     text: project.project_name,
   }));
   const isProjectListed = projectOptions.some(({ value }) => value === project_id);
-  const projectField = choiceField<Task, TaskChanges>(
+  const projectField = defineChoiceField<Task, TaskChanges>(
     'project_id',
     'Project',
     isProjectListed ? projectOptions : [{ value: project_id, text: project_name }, ...projectOptions],

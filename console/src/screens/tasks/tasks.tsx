@@ -4,9 +4,9 @@ import { useProjects } from '../../records/records.ts';
 import { readTaskFilters, TaskList } from '../../records/task-list.tsx';
 
 export default function Tasks() {
-  const projects = useProjects();
+  const projectsQuery = useProjects();
   const filters = readTaskFilters();
-  const exampleProjectId = filters.project_id ?? projects.data?.[0]?.project_id ?? '1';
+  const exampleProjectId = filters.project_id ?? projectsQuery.data?.[0]?.project_id ?? '1';
   return (
     <Page
       title="Tasks"
@@ -27,7 +27,7 @@ export default function Tasks() {
         },
       ]}
     >
-      <TaskList projects={projects.data} />
+      <TaskList projects={projectsQuery.data} />
     </Page>
   );
 }

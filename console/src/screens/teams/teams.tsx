@@ -7,9 +7,14 @@ import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { type DeletableResource, useDelete } from '../../records/delete-with-undo.tsx';
-import { colorField, type EditableResource, InlineField, textField } from '../../records/editable-fields.tsx';
+import {
+  defineColorField,
+  defineTextField,
+  type EditableResource,
+  InlineField,
+} from '../../records/editable-fields.tsx';
 import { RecordList } from '../../records/record-list.tsx';
-import { PAGE_SIZE, readPageOffset, useRecords } from '../../records/records.ts';
+import { RECORDS_PER_PAGE, readPageOffset, useRecords } from '../../records/records.ts';
 import '../../records/records.css';
 
 const teamResource: EditableResource<Team, TeamChanges> & DeletableResource<Team> = {
@@ -22,11 +27,11 @@ const teamResource: EditableResource<Team, TeamChanges> & DeletableResource<Team
   }),
 };
 
-const nameField = textField<Team, TeamChanges>('team_name', 'Name');
+const nameField = defineTextField<Team, TeamChanges>('team_name', 'Name');
 
 /** Screen with the teams of the account. Only admins can change teams. */
 export default function TeamsScreen() {
-  const filters = { limit: PAGE_SIZE, offset: readPageOffset() };
+  const filters = { limit: RECORDS_PER_PAGE, offset: readPageOffset() };
   const records = useRecords((signal) => listFullPage(client.teams, filters, signal), [filters], teamResource.idOf);
   const exampleTeam = { team_name: 'Foundry', users: [currentSession().user.user_id] };
   const deletion = useDelete(teamResource, { onDeleted: records.remove, onRestored: records.append });
@@ -86,7 +91,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
         <InlineField {...fieldProps} field={nameField} />
       </td>
       <td class="state">
-        <InlineField {...fieldProps} field={colorField<Team, TeamChanges>(team)} />
+        <InlineField {...fieldProps} field={defineColorField<Team, TeamChanges>(team)} />
       </td>
       <td>
         <AssigneesButton {...fieldProps} relation="in" />

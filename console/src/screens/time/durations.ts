@@ -2,14 +2,14 @@ const MINUTE_S = 60;
 const HOUR_S = 3_600;
 
 /** Maximum duration of the time entries of one user on one day, in seconds. */
-export const MAX_DAY_S = 24 * HOUR_S;
+export const MAX_SECONDS_PER_DAY = 24 * HOUR_S;
 
 /** Formats seconds as hours and minutes, `1:05`; less than a minute is formatted with seconds, `0:00:45`. */
 export function formatHoursAndMinutes(seconds: number): string {
   const padToTwoDigits = (value: number) => String(value).padStart(2, '0');
-  const minutes = Math.floor(seconds / MINUTE_S);
-  const formattedMinutes = `${Math.floor(minutes / 60)}:${padToTwoDigits(minutes % 60)}`;
-  return minutes === 0 && seconds > 0 ? `${formattedMinutes}:${padToTwoDigits(seconds)}` : formattedMinutes;
+  const totalMinutes = Math.floor(seconds / MINUTE_S);
+  const formattedTime = `${Math.floor(totalMinutes / 60)}:${padToTwoDigits(totalMinutes % 60)}`;
+  return totalMinutes === 0 && seconds > 0 ? `${formattedTime}:${padToTwoDigits(seconds)}` : formattedTime;
 }
 
 const CLOCK_PATTERN = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
@@ -20,7 +20,8 @@ const UNITS_PATTERN =
   /^(?:(\d{1,5}(?:[.,]\d{1,4})?) ?h(?:rs?|ours?)?)? ?(?:(\d{1,6}) ?m(?:ins?|inutes?)?)? ?(?:(\d{1,6}) ?s(?:ecs?|econds?)?)?$/;
 
 /**
- * A whole number without a unit means hours up to this value, and minutes above it: `8` is 8 hours, `90` is 90 minutes.
+ * Maximum whole number that means hours if it has no unit. A larger number means minutes: `8` is 8 hours, `90` is 90
+ * minutes.
  */
 const MAX_BARE_HOURS = 24;
 
@@ -51,7 +52,7 @@ export function validateDuration(text: string): string | undefined {
   const seconds = parseDuration(text);
   if (seconds === undefined) return DURATION_FORMAT_HINT;
   if (seconds === 0) return 'Enter a time above zero.';
-  return seconds > MAX_DAY_S ? 'A day has 24 hours. Enter at most 24:00.' : undefined;
+  return seconds > MAX_SECONDS_PER_DAY ? 'A day has 24 hours. Enter at most 24:00.' : undefined;
 }
 
 /** Explains how a number without a unit is interpreted; undefined if the text has a unit or is invalid. */

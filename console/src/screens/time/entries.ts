@@ -1,10 +1,15 @@
 import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/resources.ts';
-import { dayOf, formatDay } from '../../app/calendar-dates.ts';
+import { dayOrEmpty, formatDay } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { collectAll } from '../../app/use-query.ts';
 import { type DeletableResource, toCreateInput } from '../../records/delete-with-undo.tsx';
-import { dateField, type EditableResource, type FieldDefinition, textField } from '../../records/editable-fields.tsx';
-import { formatHoursAndMinutes, MAX_DAY_S, parseDuration, validateDuration } from './durations.ts';
+import {
+  defineDateField,
+  defineTextField,
+  type EditableResource,
+  type FieldDefinition,
+} from '../../records/editable-fields.tsx';
+import { formatHoursAndMinutes, MAX_SECONDS_PER_DAY, parseDuration, validateDuration } from './durations.ts';
 
 /** Converts a day from `YYYY-MM-DD` to `YYYYMMDD`, the format of API requests. */
 export const compactDay = (day: string) => day.replaceAll('-', '');
@@ -26,7 +31,7 @@ export async function checkDayTotal({ user_id, date, entry_id, seconds }: EntryT
     (otherEntry) => otherEntry.entry_id !== entry_id,
   );
   const totalSeconds = otherEntries.reduce((sum, otherEntry) => sum + Number(otherEntry.seconds), seconds);
-  if (totalSeconds <= MAX_DAY_S) return;
+  if (totalSeconds <= MAX_SECONDS_PER_DAY) return;
   throw new DayTooLongError(
     `That makes ${formatHoursAndMinutes(totalSeconds)} on ${formatDay(date)}. A day has 24 hours.`,
   );
@@ -50,7 +55,7 @@ const checkedTimeEntries: typeof client.timeEntries = {
 
 /** Converts a date in either input format of the API, with or without hyphens, to `YYYY-MM-DD`. */
 const toIsoDay = (date: string) =>
-  date.includes('-') ? dayOf(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
+  date.includes('-') ? dayOrEmpty(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 
 export const timeEntryResource: EditableResource<TimeEntry, TimeEntryChanges> & DeletableResource<TimeEntry> = {
   resource: checkedTimeEntries,
@@ -70,8 +75,8 @@ const timeField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
 /** Editable fields of a time entry. */
 export const entryFields = {
   time: timeField,
-  date: dateField<TimeEntry, TimeEntryChanges>('date', 'Day'),
-  description: textField<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
+  date: defineDateField<TimeEntry, TimeEntryChanges>('date', 'Day'),
+  description: defineTextField<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
 };
 
 /** Whether a time entry is a running timer. */

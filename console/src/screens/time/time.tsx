@@ -4,7 +4,7 @@ import { formatDay, formatDayRange, plusDays, today } from '../../app/calendar-d
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
 import { describeFieldError } from '../../app/optimistic-update.ts';
-import { currentRoute, hrefTo, setQuery } from '../../app/router.ts';
+import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
 import { currentSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
@@ -40,21 +40,21 @@ export default function Time() {
     [filters],
     timeEntryResource.idOf,
   );
-  const timers = useQuery(
+  const timersQuery = useQuery(
     async (signal) => (await listFullPage(client.timeEntries, { user_id, running: '1' }, signal)).data,
     [],
   );
-  const tasks = useQuery(
+  const tasksQuery = useQuery(
     async (signal) => (await listFullPage(client.tasks, { status: 'open', order: 'taskname' }, signal)).data,
     [],
   );
-  const reload = () => {
+  const reloadEntries = () => {
     records.reload();
-    timers.reload();
+    timersQuery.reload();
   };
-  const deletion = useDelete(timeEntryResource, { onDeleted: reload, onRestored: reload });
+  const deletion = useDelete(timeEntryResource, { onDeleted: reloadEntries, onRestored: reloadEntries });
   const finishedEntries = records.rows?.filter((entry) => !isRunningTimer(entry));
-  const showWeek = (days: number) => setQuery({ week: plusDays(monday, days) });
+  const showWeek = (days: number) => updateQueryParams({ week: plusDays(monday, days) });
   return (
     <Page
       title="Time"
@@ -68,18 +68,18 @@ export default function Time() {
         },
       ]}
     >
-      {timers.data?.map((runningTimer) => (
-        <RunningTimer key={runningTimer.entry_id} timer={runningTimer} onEnded={reload} />
+      {timersQuery.data?.map((runningTimer) => (
+        <RunningTimer key={runningTimer.entry_id} timer={runningTimer} onEnded={reloadEntries} />
       ))}
-      {timers.data?.length === 0 && <StartTimerForm tasks={tasks.data ?? []} onStarted={reload} />}
-      {[timers.errorText, tasks.errorText].map(
+      {timersQuery.data?.length === 0 && <StartTimerForm tasks={tasksQuery.data ?? []} onStarted={reloadEntries} />}
+      {[timersQuery.errorText, tasksQuery.errorText].map(
         (errorText) => errorText !== undefined && <Note tone="bad">{errorText}</Note>,
       )}
       <div class="row weeks">
         <Button icon="chevron" label="The week before" onClick={() => showWeek(-7)} />
         <strong>{formatDayRange(monday, sunday)}</strong>
         <Button icon="chevron" label="The week after" onClick={() => showWeek(7)} />
-        <Button onClick={() => setQuery({ week: '' })}>This week</Button>
+        <Button onClick={() => updateQueryParams({ week: '' })}>This week</Button>
       </div>
       {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
       <section class="card" aria-label="Time sheet">
@@ -101,13 +101,13 @@ export default function Time() {
                 editableResource={timeEntryResource}
                 record={entry}
                 field={entryFields.date}
-                onChange={reload}
+                onChange={reloadEntries}
               />
               <InlineField
                 editableResource={timeEntryResource}
                 record={entry}
                 field={entryFields.time}
-                onChange={reload}
+                onChange={reloadEntries}
               />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
               <span class="grow">
@@ -115,7 +115,7 @@ export default function Time() {
                   editableResource={timeEntryResource}
                   record={entry}
                   field={entryFields.description}
-                  onChange={reload}
+                  onChange={reloadEntries}
                 />
               </span>
               <Button
@@ -129,9 +129,9 @@ export default function Time() {
         </ul>
         <EntryForm
           key={monday}
-          tasks={tasks.data ?? []}
+          tasks={tasksQuery.data ?? []}
           day={monday <= today() && today() <= sunday ? today() : monday}
-          onAdd={reload}
+          onAdd={reloadEntries}
         />
       </section>
       {deletion.question}
@@ -215,7 +215,7 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const taskId = selectedTaskId || tasks[0]?.task_id;
-  const hint = explainBareNumber(time);
+  const bareNumberHint = explainBareNumber(time);
   const addEntry = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
@@ -247,7 +247,7 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
         autoComplete="off"
         value={time}
         {...(errorText !== undefined && { errorText })}
-        {...(hint !== undefined && { hint })}
+        {...(bareNumberHint !== undefined && { hint: bareNumberHint })}
         onInput={(text) => {
           setTime(text);
           setErrorText(undefined);

@@ -8,7 +8,7 @@ import {
   type ZlibOptions,
   zstdCompress,
 } from 'node:zlib';
-import { type Behaviour, type BehaviourDefinition, formatResponseHead, toBehaviours } from '../behaviour.ts';
+import { type Behaviour, type BehaviourDefinition, formatResponseHead, toBehaviourList } from '../behaviour.ts';
 
 const KIB_OF_TEXT = 'a'.repeat(1_024);
 const CHUNKED_HEAD = formatResponseHead('200 OK', 'Transfer-Encoding: chunked');
@@ -27,7 +27,7 @@ const defineInterimFlood = (status: string, ...headers: readonly string[]): Beha
 });
 
 /** Endless responses, which are sent as fast as the sender reads. */
-export const endlessResponses: readonly Behaviour[] = toBehaviours({
+export const endlessResponses: readonly Behaviour[] = toBehaviourList({
   'endless-body': {
     description: 'Responds 200 with an endless body without a length.',
     senderSees: 200,
@@ -88,13 +88,13 @@ export const endlessResponses: readonly Behaviour[] = toBehaviours({
   'flood-103': defineInterimFlood('103 Early Hints', 'Link: </a>; rel=preload'),
 });
 
-const ZEROS_BYTES = 64 * 1_024 * 1_024;
+const ZERO_BUFFER_BYTES = 64 * 1_024 * 1_024;
 
 /** Returns a function that compresses zeros at the first call and caches the result. */
 function createCachedCompression(compress: (zeros: Buffer) => Promise<Buffer>): () => Promise<Buffer> {
   let compressedZeros: Promise<Buffer> | undefined;
   return () => {
-    compressedZeros ??= compress(Buffer.alloc(ZEROS_BYTES));
+    compressedZeros ??= compress(Buffer.alloc(ZERO_BUFFER_BYTES));
     return compressedZeros;
   };
 }
@@ -118,46 +118,55 @@ const getTwiceGzippedZeros = createCachedCompression(async () => {
 
 type CompressionBomb = {
   readonly encoding: string;
-  readonly content: () => Promise<Buffer>;
+  readonly getContent: () => Promise<Buffer>;
   /** Number of times the content is sent; default 1. Decoders of gzip and Zstandard read the copies as one stream. */
-  readonly times?: number;
-  readonly size: string;
+  readonly repeatCount?: number;
+  readonly decompressedSize: string;
 };
 
-const defineCompressionBomb = ({ encoding, content, times = 1, size }: CompressionBomb): BehaviourDefinition => ({
-  description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${size}.`,
+const defineCompressionBomb = ({
+  encoding,
+  getContent,
+  repeatCount = 1,
+  decompressedSize,
+}: CompressionBomb): BehaviourDefinition => ({
+  description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${decompressedSize}.`,
   senderSees: 200,
   async run(connection) {
     connection.write(formatResponseHead('200 OK', `Content-Encoding: ${encoding}`));
-    const bytes = await Promise.race([content(), connection.senderClosed]);
-    if (bytes !== undefined) await connection.writeRepeatedly(bytes, times);
+    const bytes = await Promise.race([getContent(), connection.senderClosed]);
+    if (bytes !== undefined) await connection.writeRepeatedly(bytes, repeatCount);
     connection.end();
   },
 });
 
 /** Compression bombs: bodies that are small on the wire and very large when decompressed. */
-export const compressionBombs: readonly Behaviour[] = toBehaviours({
+export const compressionBombs: readonly Behaviour[] = toBehaviourList({
   'bomb-gzip': defineCompressionBomb({
     encoding: 'gzip',
-    content: getGzippedZeros,
-    times: 160,
-    size: '10 GiB of zeros',
+    getContent: getGzippedZeros,
+    repeatCount: 160,
+    decompressedSize: '10 GiB of zeros',
   }),
   'bomb-gzip-twice': defineCompressionBomb({
     encoding: 'gzip, gzip',
-    content: getTwiceGzippedZeros,
-    size: '10 GiB of zeros, from less than 100 KiB',
+    getContent: getTwiceGzippedZeros,
+    decompressedSize: '10 GiB of zeros, from less than 100 KiB',
   }),
-  'bomb-deflate': defineCompressionBomb({ encoding: 'deflate', content: getDeflatedZeros, size: '64 MiB of zeros' }),
+  'bomb-deflate': defineCompressionBomb({
+    encoding: 'deflate',
+    getContent: getDeflatedZeros,
+    decompressedSize: '64 MiB of zeros',
+  }),
   'bomb-br': defineCompressionBomb({
     encoding: 'br',
-    content: getBrotliZeros,
-    size: '64 MiB of zeros, from a few hundred bytes',
+    getContent: getBrotliZeros,
+    decompressedSize: '64 MiB of zeros, from a few hundred bytes',
   }),
   'bomb-zstd': defineCompressionBomb({
     encoding: 'zstd',
-    content: getZstandardZeros,
-    times: 160,
-    size: '10 GiB of zeros',
+    getContent: getZstandardZeros,
+    repeatCount: 160,
+    decompressedSize: '10 GiB of zeros',
   }),
 });

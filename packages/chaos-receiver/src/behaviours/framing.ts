@@ -7,13 +7,13 @@ import {
   formatResponseHead,
   type SenderResult,
   type StartPhase,
-  toBehaviours,
+  toBehaviourList,
 } from '../behaviour.ts';
 
 const CHUNKED_HEAD = formatResponseHead('200 OK', 'Transfer-Encoding: chunked');
 
 /** Responses whose length or framing is wrong or ambiguous. */
-export const framingErrors: readonly Behaviour[] = toBehaviours({
+export const framingErrors: readonly Behaviour[] = toBehaviourList({
   'length-too-long': defineClosingResponse(
     'Responds 200 with `Content-Length: 10`, sends five bytes and closes.',
     200,

@@ -4,14 +4,14 @@ import {
   EMPTY_200,
   formatEmptyResponse,
   formatResponseHead,
-  toBehaviours,
+  toBehaviourList,
 } from '../behaviour.ts';
 
 const formatWithStatusLine = (statusLine: string) => `${statusLine}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
 const formatWithHeader = (headerLine: string) => formatEmptyResponse('200 OK', headerLine);
 
 /** Responses with unusual or invalid status lines and headers. */
-export const unusualHeaders: readonly Behaviour[] = toBehaviours({
+export const unusualHeaders: readonly Behaviour[] = toBehaviourList({
   'status-0': defineKeepOpenResponse(
     'Responds with status `000`.',
     'protocol',

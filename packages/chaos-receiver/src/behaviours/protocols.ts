@@ -6,7 +6,7 @@ import {
   defineKeepOpenResponse,
   EMPTY_200,
   type SenderResult,
-  toBehaviours,
+  toBehaviourList,
 } from '../behaviour.ts';
 import {
   type CertificateAuthority,
@@ -21,7 +21,7 @@ const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
 /** Responses in another protocol than HTTP/1.1. */
-export const otherProtocolResponses: readonly Behaviour[] = toBehaviours({
+export const otherProtocolResponses: readonly Behaviour[] = toBehaviourList({
   garbage: {
     description: 'Sends 1 KiB of random bytes.',
     senderSees: 'protocol',
@@ -107,7 +107,7 @@ const defineIncompleteHandshake = (
 const HANDSHAKE_START = '\x16\x03\x03\x40\0\x02\0\x3f\xfc\x03\x03';
 
 /** Valid and invalid TLS handshakes. The valid ones require that the sender trusts the authority. */
-export const tlsBehaviours: readonly Behaviour[] = toBehaviours({
+export const tlsBehaviours: readonly Behaviour[] = toBehaviourList({
   'tls-ok': defineHandshakeThen200('Responds 200 with a valid certificate.', 200, issueValidCertificate),
   'tls-1.2': defineHandshakeThen200('Responds 200 over TLS 1.2.', 200, (authority) => ({
     ...issueValidCertificate(authority),

@@ -4,13 +4,13 @@ import {
   EMPTY_200,
   formatEmptyResponse,
   formatResponseHead,
-  toBehaviours,
+  toBehaviourList,
 } from '../behaviour.ts';
 
 const LONG_BODY_HEAD = formatResponseHead('200 OK', 'Content-Length: 1000000');
 
 /** Behaviours that never respond or respond slowly. */
-export const slowResponses: readonly Behaviour[] = toBehaviours({
+export const slowResponses: readonly Behaviour[] = toBehaviourList({
   hang: {
     description: 'Reads the request and never responds.',
     senderSees: 'timeout',

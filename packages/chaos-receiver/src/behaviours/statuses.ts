@@ -3,7 +3,7 @@ import {
   type BehaviourDefinition,
   formatEmptyResponse,
   formatResponseHead,
-  toBehaviours,
+  toBehaviourList,
 } from '../behaviour.ts';
 import type { Connection } from '../connection.ts';
 
@@ -45,16 +45,16 @@ const REASON_PHRASES: Readonly<Record<number, string>> = {
 
 /** Creates a behaviour that sends an empty response with a status from 200 to 599. */
 export function createStatusBehaviour(code: number): Behaviour {
-  const reason = REASON_PHRASES[code] ?? 'Unknown';
+  const reasonPhrase = REASON_PHRASES[code] ?? 'Unknown';
   return {
     slug: String(code),
-    description: `Responds \`${code} ${reason}\` without a body.`,
+    description: `Responds \`${code} ${reasonPhrase}\` without a body.`,
     senderSees: code,
     run: (connection) =>
       connection.end(
         code === 204 || code === 304
-          ? formatResponseHead(`${code} ${reason}`)
-          : formatEmptyResponse(`${code} ${reason}`),
+          ? formatResponseHead(`${code} ${reasonPhrase}`)
+          : formatEmptyResponse(`${code} ${reasonPhrase}`),
       ),
   };
 }
@@ -65,14 +65,14 @@ export const statusBehaviours: readonly Behaviour[] = Object.keys(REASON_PHRASES
 
 const defineHeaderResponse = (
   code: number,
-  reason: string,
+  reasonPhrase: string,
   ...headers: readonly string[]
 ): Pick<Behaviour, 'senderSees' | 'run'> => ({
   senderSees: code,
-  run: (connection) => connection.end(formatEmptyResponse(`${code} ${reason}`, ...headers)),
+  run: (connection) => connection.end(formatEmptyResponse(`${code} ${reasonPhrase}`, ...headers)),
 });
 
-export const authenticationDemands: readonly Behaviour[] = toBehaviours({
+export const authenticationDemands: readonly Behaviour[] = toBehaviourList({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
     ...defineHeaderResponse(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
@@ -110,17 +110,17 @@ const defineRetryAfterResponse = (
   description,
   senderSees: code,
   run: (connection) => {
-    const headerValues = typeof retryAfter === 'string' ? retryAfter : retryAfter(Date.now());
+    const headerValueLines = typeof retryAfter === 'string' ? retryAfter : retryAfter(Date.now());
     connection.end(
       formatEmptyResponse(
         `${code} ${REASON_PHRASES[code]}`,
-        ...headerValues.split('\n').map((headerValue) => `Retry-After: ${headerValue}`),
+        ...headerValueLines.split('\n').map((headerValue) => `Retry-After: ${headerValue}`),
       ),
     );
   },
 });
 
-export const retryAfterResponses: readonly Behaviour[] = toBehaviours({
+export const retryAfterResponses: readonly Behaviour[] = toBehaviourList({
   'retry-after-seconds': defineRetryAfterResponse('Responds 429 with `Retry-After: 2`.', '2', 429),
   'retry-after-date': defineRetryAfterResponse(
     'Responds 503 with `Retry-After` as a date two seconds in the future.',
@@ -154,12 +154,12 @@ const defineRedirect = (
  * Path in the `Location` of redirects to this receiver. Every port responds 200 to this path, regardless of its script,
  * so that the output shows whether a sender follows redirects.
  */
-export const FOLLOWED_PATH = '/200?followed';
+export const FOLLOWED_REDIRECT_PATH = '/200?followed';
 
 const getSameReceiverUrl = ({ request }: Connection) =>
-  `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_PATH}`;
+  `http://${request?.headers.host ?? 'localhost'}${FOLLOWED_REDIRECT_PATH}`;
 
-export const redirects: readonly Behaviour[] = toBehaviours({
+export const redirects: readonly Behaviour[] = toBehaviourList({
   ...Object.fromEntries(
     [301, 302, 303, 307, 308].map((status) => [
       `redirect-${status}`,

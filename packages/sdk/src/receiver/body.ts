@@ -2,11 +2,14 @@
 type BodyChunk = { readonly done?: boolean | undefined; readonly value?: Uint8Array | undefined };
 
 /** Reads a body as text. Returns undefined if the body is larger than `maxBytes` or cut off. */
-export async function readBodyText(nextChunk: () => Promise<BodyChunk>, maxBytes: number): Promise<string | undefined> {
+export async function readBodyText(
+  readNextChunk: () => Promise<BodyChunk>,
+  maxBytes: number,
+): Promise<string | undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let text = '';
   for (let byteCount = 0; ; ) {
-    const chunk = await nextChunk().catch(() => undefined);
+    const chunk = await readNextChunk().catch(() => undefined);
     if (chunk === undefined) return undefined;
     if (chunk.done || chunk.value === undefined) return text + decoder.decode();
     byteCount += chunk.value.byteLength;

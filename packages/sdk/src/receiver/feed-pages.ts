@@ -5,7 +5,7 @@ import type { FeedPage, Notifications } from '../notifications.ts';
 import type { CallOptions } from '../transport.ts';
 
 /** Number of entries per page, which is the maximum of the service. */
-export const PAGE_SIZE = 1_000;
+export const FEED_ENTRIES_PER_PAGE = 1_000;
 
 /** Maximum number of occurrences that the service scans per page, even if few of them match. */
 export const MAX_SCANNED_PER_PAGE = 10_000;
@@ -14,18 +14,18 @@ export const MAX_SCANNED_PER_PAGE = 10_000;
 export type FeedQuery = {
   readonly feed: Notifications;
   /** Cursor to continue after; undefined to read from the oldest stored entry. */
-  readonly after: string | undefined;
+  readonly afterCursor: string | undefined;
   readonly kinds: readonly HookKind[];
 };
 
 /** Yields the pages of the feed after a cursor, up to the end of the feed at the time of the last request. */
 export async function* readFeedPages(
-  { feed, after, kinds }: FeedQuery,
+  { feed, afterCursor, kinds }: FeedQuery,
   options: CallOptions,
 ): AsyncGenerator<FeedPage, void, undefined> {
   const kind = kinds.length === 1 ? kinds[0] : undefined;
-  for (let cursor = after; ; ) {
-    const page = await feed.list({ after: cursor, kind, limit: PAGE_SIZE }, options);
+  for (let cursor = afterCursor; ; ) {
+    const page = await feed.list({ after: cursor, kind, limit: FEED_ENTRIES_PER_PAGE }, options);
     yield page;
     if (isLastPage(cursor, page)) return;
     cursor = page.next;
@@ -49,20 +49,22 @@ export type InitialCursorOptions = {
  * first, so that deliveries that become pending later are after it.
  */
 export async function findInitialCursor({ carillon, hooks, kinds, signal }: InitialCursorOptions): Promise<string> {
-  const wholeFeedQuery = { feed: carillon.notifications, after: undefined, kinds };
+  const wholeFeedQuery = { feed: carillon.notifications, afterCursor: undefined, kinds };
   let endCursor = '0';
   for await (const { next } of readFeedPages(wholeFeedQuery, { signal })) endCursor = next;
-  const pendingKeys = new Set<string>();
+  const pendingOccurrenceKeys = new Set<string>();
   for (const { id, state } of hooks) {
     if (state === 'ended') continue;
     const filters = { hook_id: id, state: 'pending' } as const;
     for await (const { event, resource_url } of carillon.deliveries.each(filters, { signal })) {
-      pendingKeys.add(`${event} ${resource_url}`);
+      pendingOccurrenceKeys.add(`${event} ${resource_url}`);
     }
   }
-  if (pendingKeys.size === 0) return endCursor;
+  if (pendingOccurrenceKeys.size === 0) return endCursor;
   for await (const { data } of readFeedPages(wholeFeedQuery, { signal })) {
-    const firstPendingEntry = data.find(({ kind, resource_url }) => pendingKeys.has(`${kind} ${resource_url}`));
+    const firstPendingEntry = data.find(({ kind, resource_url }) =>
+      pendingOccurrenceKeys.has(`${kind} ${resource_url}`),
+    );
     // Cursors are consecutive integers, so subtracting 1 gives the cursor of the entry before.
     if (firstPendingEntry !== undefined)
       return String(Math.min(Number(firstPendingEntry.cursor) - 1, Number(endCursor)));
@@ -74,7 +76,11 @@ export async function findInitialCursor({ carillon, hooks, kinds, signal }: Init
  * Whether a page is the last one: it is not full, and the service did not stop at its scan limit. Waiting for an empty
  * page could take forever in a busy account.
  */
-function isLastPage(after: string | undefined, { data, next }: FeedPage): boolean {
-  if (next === after) return true;
-  return after !== undefined && data.length < PAGE_SIZE && Number(next) - Number(after) < MAX_SCANNED_PER_PAGE;
+function isLastPage(afterCursor: string | undefined, { data, next }: FeedPage): boolean {
+  if (next === afterCursor) return true;
+  return (
+    afterCursor !== undefined &&
+    data.length < FEED_ENTRIES_PER_PAGE &&
+    Number(next) - Number(afterCursor) < MAX_SCANNED_PER_PAGE
+  );
 }

@@ -40,7 +40,7 @@ export type NotificationHandlerOptions = {
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   /** Checks the signature of a request; undefined if signatures are not checked. */
-  readonly verify: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
+  readonly verifySignature: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
   /** Handles all occurrences that the feed contains now. Rejects with an error that was already reported. */
   readonly catchUp: () => Promise<void>;
   /** Maximum time until the response, in milliseconds. */
@@ -51,7 +51,7 @@ export type NotificationHandlerOptions = {
 };
 
 /** Response that makes the service retry later. `Retry-After` can only lengthen the backoff of the service (C18). */
-const RETRY_LATER = createTextResponse(503, 'Not yet.', { 'retry-after': '1' });
+const RETRY_LATER_RESPONSE = createTextResponse(503, 'Not yet.', { 'retry-after': '1' });
 
 /**
  * Creates the handler of notifications. It responds 200 when everything up to the notification is handled, 503 if that
@@ -60,22 +60,22 @@ const RETRY_LATER = createTextResponse(503, 'Not yet.', { 'retry-after': '1' });
  */
 export function createNotificationHandler({
   root,
-  verify,
+  verifySignature,
   catchUp,
   timeoutMs,
   onError,
   onPostponed,
 }: NotificationHandlerOptions): NotificationHandler {
-  const handledIds = new Set<string>();
+  const handledDeliveryIds = new Set<string>();
 
   async function respond(request: NotificationRequest, onNotification: () => void): Promise<NotificationResponse> {
     if (request.method !== 'POST')
       return createTextResponse(405, 'Notifications are POST requests.', { allow: 'POST' });
-    if (!isJson(request.getHeader('content-type'))) return createTextResponse(415, 'Notifications are JSON.');
+    if (!isJsonMediaType(request.getHeader('content-type'))) return createTextResponse(415, 'Notifications are JSON.');
     const body = await request.readText(MAX_BODY_BYTES);
     if (body === undefined) return createTextResponse(413, 'The body is too large or incomplete.');
     const signedRequest = signedRequestOf(request, body);
-    if (verify !== undefined && !(await verify(signedRequest))) {
+    if (verifySignature !== undefined && !(await verifySignature(signedRequest))) {
       onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
       return createTextResponse(400, 'The signature is invalid.');
     }
@@ -84,7 +84,7 @@ export function createNotificationHandler({
     // A test notification names the hook itself (X1).
     if (resourceType === 'hooks') return createTextResponse(200, 'Test received.');
     onNotification();
-    return handleDelivery(signedRequest.id);
+    return catchUpAndRespond(signedRequest.id);
   }
 
   /**
@@ -100,7 +100,7 @@ export function createNotificationHandler({
     }
   }
 
-  async function handleDelivery(id: string): Promise<NotificationResponse> {
+  async function catchUpAndRespond(id: string): Promise<NotificationResponse> {
     const catchUpResult = catchUp().then(
       () => true,
       () => {
@@ -109,16 +109,16 @@ export function createNotificationHandler({
       },
     );
     // Catch up even if the id was already handled: a forged id must not make the receiver skip entries of the feed.
-    if (handledIds.has(id)) return createTextResponse(200, 'Already handled.');
-    if (!(await catchUpResult)) return RETRY_LATER;
-    if (id !== '' && id.length <= MAX_ID_LENGTH) addToCache(handledIds, id);
+    if (handledDeliveryIds.has(id)) return createTextResponse(200, 'Already handled.');
+    if (!(await catchUpResult)) return RETRY_LATER_RESPONSE;
+    if (id !== '' && id.length <= MAX_ID_LENGTH) addToCache(handledDeliveryIds, id);
     return createTextResponse(200, 'Handled.');
   }
 
   return async (request) => {
     const reportAndRetryLater = (error: unknown) => {
       onError(error);
-      return RETRY_LATER;
+      return RETRY_LATER_RESPONSE;
     };
     let isNotification = false;
     const onNotification = () => {
@@ -129,7 +129,7 @@ export function createNotificationHandler({
       onPostponed();
       onError(new Error(`A notification was postponed: its occurrence was not handled within ${timeoutMs} ms.`));
     }
-    return response ?? RETRY_LATER;
+    return response ?? RETRY_LATER_RESPONSE;
   };
 }
 
@@ -141,7 +141,7 @@ function createTextResponse(
   return { status, text, headers: { 'content-type': 'text/plain; charset=utf-8', ...headers } };
 }
 
-function isJson(mediaType = ''): boolean {
+function isJsonMediaType(mediaType = ''): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(mediaType.trim());
 }
 
@@ -208,12 +208,12 @@ export type HandlersByKind = { readonly [K in HookKind]?: OccurrenceHandler<K> |
  *
  * @throws TypeError for an unknown kind, or a handler that is not a function
  */
-export function getHandledKinds(on: HandlersByKind): readonly HookKind[] {
-  const unknownKind = Object.keys(on).find((name) => !Object.hasOwn(resourceByKind, name));
+export function getHandledKinds(handlers: HandlersByKind): readonly HookKind[] {
+  const unknownKind = Object.keys(handlers).find((name) => !Object.hasOwn(resourceByKind, name));
   if (unknownKind !== undefined)
     throw new TypeError(`"on.${unknownKind}" is none of ${Object.keys(resourceByKind).join(', ')}.`);
-  const kinds = hookKinds.filter((kind) => on[kind] !== undefined);
-  const invalidKind = kinds.find((kind) => typeof on[kind] !== 'function');
+  const kinds = hookKinds.filter((kind) => handlers[kind] !== undefined);
+  const invalidKind = kinds.find((kind) => typeof handlers[kind] !== 'function');
   if (invalidKind !== undefined) throw new TypeError(`"on.${invalidKind}" is not a function.`);
   return kinds;
 }
@@ -254,8 +254,8 @@ export class HandlerError extends Error {
 }
 
 /** Fetches the record of an occurrence and calls the handler of its kind. A deleted record is skipped. */
-export async function handleOccurrence<K extends HookKind>(
-  on: HandlersByKind,
+export async function callOccurrenceHandler<K extends HookKind>(
+  handlers: HandlersByKind,
   kind: K,
   id: string,
   context: OccurrenceContext,
@@ -264,7 +264,7 @@ export async function handleOccurrence<K extends HookKind>(
   const record = await undefinedIfNotFound(resourceByKind[kind](carillon).get(id, { signal }));
   if (record === undefined) return;
   try {
-    await on[kind]?.(record, context);
+    await handlers[kind]?.(record, context);
   } catch (error) {
     throw new HandlerError(context, error);
   }

@@ -60,8 +60,8 @@ export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => P
 
 export function createFastifyHandler(handleNotification: NotificationHandler): FastifyHandler {
   return async ({ method, headers, body }, reply) => {
-    const text = async (maxBytes: number) => getParsedBodyText(body, maxBytes);
-    const response = await handleNotification({ method, getHeader: createHeaderReader(headers), readText: text });
+    const readText = async (maxBytes: number) => getParsedBodyText(body, maxBytes);
+    const response = await handleNotification({ method, getHeader: createHeaderReader(headers), readText });
     reply.code(response.status);
     reply.headers(response.headers);
     return response.text;

@@ -1,9 +1,9 @@
 import { callAfter } from '../runtime.ts';
 
 /** Initial delay after a failed poll. It doubles with each further failure. */
-const INITIAL_WAIT_MS = 1_000;
+const INITIAL_POLL_BACKOFF_MS = 1_000;
 /** Maximum delay after a failed poll. */
-const MAX_WAIT_MS = 60_000;
+const MAX_POLL_BACKOFF_MS = 60_000;
 
 /** A loop that polls at intervals, and sooner after a failure. */
 export type PollLoop = {
@@ -19,9 +19,9 @@ export type PollLoop = {
  * a backoff.
  *
  * @param poll one poll; it rejects if it should be retried soon
- * @param everyMs interval between successful polls in milliseconds; 0 polls only after a failure
+ * @param pollIntervalMs interval between successful polls in milliseconds; 0 polls only after a failure
  */
-export function createPollLoop(poll: () => Promise<void>, everyMs: number): PollLoop {
+export function createPollLoop(poll: () => Promise<void>, pollIntervalMs: number): PollLoop {
   let isStarted = false;
   let isPolling = false;
   let isPollDueSoon = false;
@@ -30,7 +30,9 @@ export function createPollLoop(poll: () => Promise<void>, everyMs: number): Poll
 
   function scheduleNextPoll(): void {
     cancelTimer();
-    const waitMs = isPollDueSoon ? Math.min(INITIAL_WAIT_MS * 2 ** Math.min(failureCount, 10), MAX_WAIT_MS) : everyMs;
+    const waitMs = isPollDueSoon
+      ? Math.min(INITIAL_POLL_BACKOFF_MS * 2 ** Math.min(failureCount, 10), MAX_POLL_BACKOFF_MS)
+      : pollIntervalMs;
     if (isStarted && waitMs > 0) cancelTimer = callAfter(waitMs, runPoll);
   }
   async function runPoll(): Promise<void> {

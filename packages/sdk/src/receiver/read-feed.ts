@@ -3,7 +3,7 @@ import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
 import { parseRecordUrl } from '../parse-notification.ts';
 import { findInitialCursor, readFeedPages } from './feed-pages.ts';
-import { createOccurrenceContext, type HandlersByKind, handleOccurrence } from './handle-notification.ts';
+import { callOccurrenceHandler, createOccurrenceContext, type HandlersByKind } from './handle-notification.ts';
 import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import type { ReceiverState } from './state.ts';
 
@@ -60,7 +60,7 @@ async function handleEntriesAfter(ports: FeedSyncPorts, after: string | undefine
     lastSavedCursor = cursor;
   };
   for await (const { data, next } of readFeedPages(
-    { feed: carillon.notifications, after, kinds: receiverHooks.kinds },
+    { feed: carillon.notifications, afterCursor: after, kinds: receiverHooks.kinds },
     { signal },
   )) {
     for (const entry of data) {
@@ -80,6 +80,6 @@ async function handleEntry(
   if (kind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
   const { id } = parseRecordUrl(root, entry.resource_url);
-  await handleOccurrence(on, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
+  await callOccurrenceHandler(on, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
   return true;
 }

@@ -525,7 +525,10 @@ test('X1 only the reason of the hook that ended last counts: a deleted hook is n
       const paging = { offset: 0, limit: 1_000, total_records: data.length };
       json(response, 200, method === 'POST' ? { data: data[0] } : { paging, data });
     };
-    await reconcileHooks({ carillon, at, kinds: ['new_event'], signal: new AbortController().signal }, false);
+    await reconcileHooks(
+      { carillon, receiverUrl: at, kinds: ['new_event'], signal: new AbortController().signal },
+      false,
+    );
     return posts;
   }
   const early = '2027-01-01 00:00:00';
@@ -556,7 +559,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
     return json(response, 200, request.method === 'POST' ? { data: data[1] } : { paging, data });
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
-  const own = { carillon, at, kinds, signal: new AbortController().signal };
+  const own = { carillon, receiverUrl: at, kinds, signal: new AbortController().signal };
   await assert.rejects(reconcileHooks(own, true), { code: 'target_taken' });
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });

@@ -1,4 +1,4 @@
-import { Carillon, type CarillonOptions, transportOptionsOf } from '../carillon.ts';
+import { Carillon, type CarillonOptions, resolveClientOptions } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import { apiKey } from '../transport.ts';
 import {
@@ -123,19 +123,19 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   if (!(timeoutMs > 0)) throw new TypeError('"timeoutMs" must be a number above 0.');
   if (!(everyMs >= 0)) throw new TypeError('"everyMs" must be a number of at least 0.');
   const stopController = new AbortController();
-  const report = createErrorReporter(options.onError ?? emitWarning, stopController.signal);
+  const reportError = createErrorReporter(options.onError ?? emitWarning, stopController.signal);
   const clientOptions = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(clientOptions);
-  const { root } = transportOptionsOf(clientOptions);
+  const { root } = resolveClientOptions(clientOptions);
   const receiverHooks: ReceiverHookSettings = {
     carillon,
-    at: normalizeReceiverUrl(options.at),
+    receiverUrl: normalizeReceiverUrl(options.at),
     kinds: getHandledKinds(on),
     signal: stopController.signal,
   };
   let hasReadPermission = false;
   let areHooksCreated = false;
-  const { onGap = report } = options;
+  const { onGap = reportError } = options;
   const syncPorts: FeedSyncPorts = {
     ...{ carillon, root, on, receiverHooks, state, signal: stopController.signal },
     onGap(error) {
@@ -152,33 +152,33 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       hasReadPermission = true;
       await (state.withLock === undefined ? syncFeed(syncPorts) : state.withLock(() => syncFeed(syncPorts)));
     } catch (error) {
-      report(error);
+      reportError(error);
       throw error;
     }
   });
-  async function poll(): Promise<void> {
+  async function syncAndReconcileHooks(): Promise<void> {
     await feedSync.requestRun();
-    const createsMissing = !areHooksCreated;
+    const createsMissingHooks = !areHooksCreated;
     // Set the flag before the call: if a gap is found meanwhile, `onGap` resets the flag, and the next poll creates the
     // hooks again.
     areHooksCreated = true;
     try {
       // Reconcile the hooks after the sync, because repaired hooks deliver old occurrences again. The sync has already
       // handled these.
-      await reconcileHooks(receiverHooks, createsMissing);
+      await reconcileHooks(receiverHooks, createsMissingHooks);
     } catch (error) {
-      if (createsMissing) areHooksCreated = false;
-      report(error);
+      if (createsMissingHooks) areHooksCreated = false;
+      reportError(error);
       throw error;
     }
   }
-  const pollLoop = createPollLoop(poll, everyMs);
+  const pollLoop = createPollLoop(syncAndReconcileHooks, everyMs);
   const handleNotification = createNotificationHandler({
     root,
-    verify: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
+    verifySignature: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
     catchUp: feedSync.requestRun,
     timeoutMs,
-    onError: report,
+    onError: reportError,
     onPostponed: pollLoop.pollSoon,
   });
 
@@ -191,7 +191,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       areHooksCreated = false;
       pollLoop.start();
       try {
-        await poll();
+        await syncAndReconcileHooks();
       } catch (error) {
         if (isPermanentError(error)) {
           pollLoop.stop();
@@ -208,9 +208,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
 }
 
-function normalizeReceiverUrl(at: string | URL | undefined): string | undefined {
-  if (at === undefined) return undefined;
-  const url = URL.canParse(at) ? new URL(at) : undefined;
+function normalizeReceiverUrl(receiverUrl: string | URL | undefined): string | undefined {
+  if (receiverUrl === undefined) return undefined;
+  const url = URL.canParse(receiverUrl) ? new URL(receiverUrl) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) throw new TypeError('"at" must be an http or https URL.');
   url.hash = '';
   return url.href;

@@ -23,15 +23,15 @@ export type SignedRequest = {
 export function createSignatureVerifier(
   secrets: readonly string[],
 ): (signedRequest: SignedRequest) => Promise<boolean> {
-  const secretBytes = secrets.map(decodeSecret);
-  let hmacKeys: Promise<HmacKey[]> | undefined;
+  const decodedSecrets = secrets.map(decodeSecret);
+  let hmacKeysPromise: Promise<HmacKey[]> | undefined;
   return async ({ id, timestamp, signatures, body }) => {
     if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > MAX_CLOCK_SKEW_S) return false;
-    hmacKeys ??= Promise.all(secretBytes.map(importKey));
+    hmacKeysPromise ??= Promise.all(decodedSecrets.map(importKey));
     const signedContent = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
     for (const signature of signatures.split(' ').slice(0, MAX_SIGNATURES)) {
       const signatureBytes = signature.startsWith('v1,') ? decodeBase64(signature.slice(3)) : undefined;
-      for (const key of await hmacKeys) {
+      for (const key of await hmacKeysPromise) {
         if (signatureBytes !== undefined && (await crypto.subtle.verify('HMAC', key, signatureBytes, signedContent)))
           return true;
       }
