@@ -7,7 +7,7 @@ export const auditActions = {
   'account.created': 'An account was created, with its owner and a first key.',
   'account.changed':
     'The company name or the time zone of an account was changed; the detail has the new values of both.',
-  'account.moved_in':
+  'account.imported':
     'An account was imported from another service; the detail has its address and the number of records.',
   'user.created': 'A user was created; the detail has e-mail address and role.',
   'user.role_changed': 'The role of a user was changed; the detail has the old and the new role.',
@@ -15,26 +15,26 @@ export const auditActions = {
   'key.issued': 'An API key was issued; the detail has its user, permissions and expiry, never the key.',
   'key.narrowed': 'Permissions were removed from an API key; the detail has the remaining ones.',
   'key.revoked': 'An API key was revoked.',
-  'hook.made': 'A hook was created; the detail has the kind, and the target without its path.',
+  'hook.created': 'A hook was created; the detail has the kind, and the target without its path.',
   'hook.ended': 'A hook has ended; the detail has the reason.',
   'hook.restored': 'An ended hook was restored.',
   'hook.signed':
     'A hook got a new signing secret; the detail has its user, and until when the previous secret also signs, never the secret.',
   'hook.unsigned': 'The signing secrets of a hook were deleted; the detail has its user.',
-  'login.opened': 'A user signed in to the console.',
-  'login.refused': 'Rejected sign-ins to the console, for the account and user that they named.',
-  'login.closed': 'A session of the console was ended; the detail has the reason.',
-  'invitation.made': 'An invitation link was created; the detail has its user, never the link.',
+  'session.created': 'A user signed in to the console.',
+  'sign_in.rejected': 'Rejected sign-ins to the console, for the account and user that they named.',
+  'session.ended': 'A session of the console was ended; the detail has the reason.',
+  'invitation.created': 'An invitation link was created; the detail has its user, never the link.',
   'invitation.used': 'An invitation link was used.',
-  'invitation.withdrawn': 'An unused invitation link was revoked; the detail has the reason.',
-  'calendar.made': 'A calendar address was created; the detail has its user and scope, never the address.',
+  'invitation.revoked': 'An unused invitation link was revoked; the detail has the reason.',
+  'calendar.created': 'A calendar address was created; the detail has its user and scope, never the address.',
   'calendar.revoked': 'A calendar was revoked; the detail has the reason.',
   'passphrase.set': 'A user set a passphrase.',
   'database.restored': 'The database was restored from a backup and a new epoch began; for all accounts.',
   'denied.unknown_key': 'Calls with an unknown key or without one, for the account whose domain they named.',
-  'denied.dead_key': 'Calls with a key that is revoked, expired, or of another domain; the detail says which.',
+  'denied.invalid_key': 'Calls with a key that is revoked, expired, or of another domain; the detail says which.',
   'denied.not_permitted': 'Calls with a valid key that lacks the permission.',
-  'denied.others': 'Further denied requests that have no entries of their own.',
+  'denied.other': 'Further denied requests that have no entries of their own.',
 } as const satisfies Record<string, string>;
 
 type AuditAction = keyof typeof auditActions;

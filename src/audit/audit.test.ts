@@ -42,7 +42,7 @@ for (const { test, testService } of stores) {
     );
     assert.deepEqual(
       made.filter(({ source }) => source === 'first start').map(({ action }) => action),
-      ['account.created', 'user.created', 'key.issued', 'invitation.made'],
+      ['account.created', 'user.created', 'key.issued', 'invitation.created'],
     );
 
     const before = await last(carillon);
@@ -66,7 +66,7 @@ for (const { test, testService } of stores) {
       ['key.revoked', `key ${id}`, {}, FROM],
       ['user.created', `user ${user_id}`, { email: 'new@acme.test', role: 'member' }, FROM],
       ['user.role_changed', `user ${user_id}`, { from: 'member', to: 'admin' }, FROM],
-      ['hook.made', `hook ${hook.id}`, { kind: 'new_event', target: 'http://127.0.0.1:9/…' }, FROM],
+      ['hook.created', `hook ${hook.id}`, { kind: 'new_event', target: 'http://127.0.0.1:9/…' }, FROM],
       ['hook.ended', `hook ${hook.id}`, { reason: 'deleted', user_id: owner.userId }, FROM],
       ['hook.restored', `hook ${hook.id}`, {}, FROM],
     ]);
@@ -101,7 +101,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(owner.carillon.keys.revoke(keys[0]?.id ?? ''), { code: 'not_found' });
     assert.deepEqual(
       (await entries(carillon, after)).map(({ action }) => action),
-      ['hook.made'],
+      ['hook.created'],
       'what was rolled back has left none',
     );
   });

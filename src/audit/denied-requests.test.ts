@@ -64,10 +64,10 @@ for (const { test, testService, database } of stores) {
     assert.deepEqual(
       seen.sort((one, another) => (JSON.stringify(one) < JSON.stringify(another) ? -1 : 1)),
       [
-        ['denied.dead_key', acme, `key ${revokedId}`, { because: 'revoked', count: 1 }],
-        ['denied.dead_key', acme, `key ${expiredId}`, { because: 'expired', count: 1 }],
+        ['denied.invalid_key', acme, `key ${revokedId}`, { because: 'revoked', count: 1 }],
+        ['denied.invalid_key', acme, `key ${expiredId}`, { because: 'expired', count: 1 }],
         [
-          'denied.dead_key',
+          'denied.invalid_key',
           others,
           `key ${String((await other.carillon.keys.list()).data[0]?.id)}`,
           { because: 'shown with another domain', count: 1 },
@@ -133,7 +133,7 @@ for (const { test, testService, database } of stores) {
     );
     assert.ok(writes <= 70, `${writes} writes in an hour`);
     assert.ok(rows.length <= 21 * writes, `${rows.length} rows`);
-    const others = rows.filter(({ action }) => action === 'denied.others');
+    const others = rows.filter(({ action }) => action === 'denied.other');
     assert.ok(others.length > 0);
 
     // After a time without denied requests, the next one is written within a second.

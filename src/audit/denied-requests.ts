@@ -179,7 +179,7 @@ async function toAuditEntries(
   });
   const otherRequestsEntries: AttributedAuditEntry[] = [
     {
-      action: 'denied.others',
+      action: 'denied.other',
       subject: '',
       detail: { count: otherRequestCount },
       accountId: 0,
@@ -202,14 +202,14 @@ function toNotPermittedEntry({ route, source, count }: CountedDeniedGroup, { acc
 function toRejectedSignInEntry({ count }: CountedDeniedGroup, { source, accountId, userId }: DeniedSignIn) {
   const actor = { userId: 0, keyId: 0, source };
   const subject = userId === 0 ? '' : `user ${userId}`;
-  return { action: 'login.refused', subject, accountId, actor, count } as const;
+  return { action: 'sign_in.rejected', subject, accountId, actor, count } as const;
 }
 
 function toUnusableKeyEntry({ source, domain, count }: CountedDeniedGroup, key: ApiKeyRow, now: number) {
   const { account_id: accountId, user_id: userId, key_id: keyId } = key;
   const detail = { because: explainUnusableKey(key, domain, now) };
   const actor = { userId, keyId, source };
-  return { action: 'denied.dead_key', subject: `key ${keyId}`, detail, accountId, actor, count } as const;
+  return { action: 'denied.invalid_key', subject: `key ${keyId}`, detail, accountId, actor, count } as const;
 }
 
 /** Merges equal entries and adds up their counts. */

@@ -125,7 +125,8 @@ export class LineSerializer {
   }
 }
 
-// Format 1 uses the names of tables and columns from before migration 0014. Everything else is as in format 2.
+// Format 1 uses the names of tables, columns and audit actions from before migration 0014. Everything else is as in
+// format 2.
 
 /** Schema version of the format 1 files that can be imported: the last one before tables and columns were renamed. */
 const FORMAT_1_SCHEMA = 13;
@@ -145,6 +146,19 @@ const currentColumnNames: Readonly<Partial<Record<ExportedTable, Readonly<Record
   hooks: { unheard: 'unacknowledged' },
 };
 
+const currentAuditActions: Readonly<Record<string, string>> = {
+  'account.moved_in': 'account.imported',
+  'hook.made': 'hook.created',
+  'login.opened': 'session.created',
+  'login.refused': 'sign_in.rejected',
+  'login.closed': 'session.ended',
+  'invitation.made': 'invitation.created',
+  'invitation.withdrawn': 'invitation.revoked',
+  'calendar.made': 'calendar.created',
+  'denied.dead_key': 'denied.invalid_key',
+  'denied.others': 'denied.other',
+};
+
 export const isFormat1 = ({ carillon, schema }: ExportHeader): boolean => carillon === 1 && schema === FORMAT_1_SCHEMA;
 
 /** Returns the current name of a table of format 1. */
@@ -156,8 +170,12 @@ export function convertFormat1Header(header: ExportHeader): ExportHeader {
   return { ...header, issued };
 }
 
-/** Converts a row of format 1, as JSON, to the current names of columns. */
+/** Converts a row of format 1, as JSON, to the current names of columns and audit actions. */
 export function convertFormat1Row(table: ExportedTable, json: string): string {
+  if (table === 'audit') {
+    const entry = JSON.parse(json);
+    return JSON.stringify({ ...entry, action: currentAuditActions[entry.action] ?? entry.action });
+  }
   const currentNames = currentColumnNames[table];
   if (currentNames === undefined) return json;
   const rowEntries = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames[name] ?? name, value]);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import {
@@ -16,6 +17,7 @@ import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';
 import { type ExportedRow, exportedTables, exportRules } from './exported-tables.ts';
+import { convertFormat1Row } from './format.ts';
 import { findIncompleteTransfer } from './incomplete-transfers.ts';
 import { removeExportedAccount, undoImport } from './remove.ts';
 
@@ -41,6 +43,13 @@ async function highestIds(store: Store): Promise<Map<string, number>> {
   const all = await store.sequences.readAll(store.read);
   return new Map(all.filter(({ table }) => Object.hasOwn(exportRules, table)).map(({ table, last }) => [table, last]));
 }
+
+test('a file in format 1 keeps its audit entries, under the current names of their actions', () => {
+  const entry = { audit_id: 7, action: 'hook.made', subject: 'hook 3' };
+  assert.equal(convertFormat1Row('audit', JSON.stringify(entry)), JSON.stringify({ ...entry, action: 'hook.created' }));
+  const unchanged = JSON.stringify({ ...entry, action: 'key.issued' });
+  assert.equal(convertFormat1Row('audit', unchanged), unchanged);
+});
 
 for (const { test, database } of stores) {
   test('a file in format 1, with the names before migration 0014, is imported with all values', async (t) => {

@@ -78,7 +78,7 @@ for (const { test: testOn, database, testService } of stores) {
       const [notified] = await target.waitForArrivals(1);
       assert.equal(notified?.resourceUrl, made.headers.get('location'));
       const audit = await carillonJson(['audit', '--domain', 'new.test', '--database', into]);
-      const entry = audit.find(({ action }: { action: string }) => action === 'account.moved_in');
+      const entry = audit.find(({ action }: { action: string }) => action === 'account.imported');
       assert.deepEqual([entry.detail.from, entry.detail.events], [there.baseUrl, 1]);
     },
   );

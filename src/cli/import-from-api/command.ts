@@ -122,7 +122,7 @@ async function issueKeyAndInvitation(
       .executeTakeFirstOrThrow();
     const recordCounts = Object.fromEntries(comparisons.map(({ resourceType, here }) => [resourceType, here]));
     writeAuditEntries(write, {
-      action: 'account.moved_in',
+      action: 'account.imported',
       subject: `account ${flags.domain}`,
       detail: { from: sourceUrl, ...recordCounts },
     });

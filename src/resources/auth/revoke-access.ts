@@ -33,7 +33,7 @@ export async function endSessions(
   writeAuditEntries(
     write,
     ...endedSessions.map(
-      ({ session_id }): AuditEntry => ({ action: 'login.closed', subject: `session ${session_id}`, detail }),
+      ({ session_id }): AuditEntry => ({ action: 'session.ended', subject: `session ${session_id}`, detail }),
     ),
   );
   return endedSessions.length;
@@ -56,7 +56,7 @@ export async function revokeInvitations(
     write,
     ...revokedInvitations.map(
       ({ invitation_id, user_id }): AuditEntry => ({
-        action: 'invitation.withdrawn',
+        action: 'invitation.revoked',
         subject: `invitation ${invitation_id}`,
         detail: { user_id: String(user_id), because: reason },
       }),

@@ -180,7 +180,7 @@ for (const { test, testService } of stores) {
       assert.ok(!text.includes(token));
     assert.deepEqual(
       rows.filter(({ subject }) => subject === `calendar ${id}`).map(({ action }) => action),
-      ['calendar.made', 'calendar.revoked'],
+      ['calendar.created', 'calendar.revoked'],
     );
   });
 

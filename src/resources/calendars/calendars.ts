@@ -186,7 +186,7 @@ export async function createCalendar(
     expires_at: caller.expiresAt,
   });
   const detail = { user_id: String(row.user_id), scope: row.scope, project_id: String(row.project_id) };
-  writeAuditEntries(write, { action: 'calendar.made', subject: `calendar ${row.calendar_id}`, detail });
+  writeAuditEntries(write, { action: 'calendar.created', subject: `calendar ${row.calendar_id}`, detail });
   return { ...toCalendarRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
 }
 

@@ -141,7 +141,7 @@ export async function subscribe(
   await claimTarget(write, input.target_url, hook_id);
   await requireWithinHookQuota(write, maxLiveHooks);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
-  writeAuditEntries(write, { action: 'hook.made', subject: `hook ${hook_id}`, detail });
+  writeAuditEntries(write, { action: 'hook.created', subject: `hook ${hook_id}`, detail });
   return hook_id;
 }
 

@@ -141,7 +141,7 @@ export async function insertInvitation(
   });
   const { invitation_id } = row;
   writeAuditEntries(write, {
-    action: 'invitation.made',
+    action: 'invitation.created',
     subject: `invitation ${invitation_id}`,
     detail: { user_id: String(userId) },
   });

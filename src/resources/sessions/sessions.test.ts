@@ -97,7 +97,7 @@ for (const store of stores) {
     const rows = await carillon.store.read
       .selectFrom('audit')
       .select(['subject', 'detail', 'user_id'])
-      .where('action', '=', 'login.closed')
+      .where('action', '=', 'session.ended')
       .orderBy('audit_id')
       .execute();
     const because = 'ended by hand';

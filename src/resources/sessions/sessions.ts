@@ -118,7 +118,7 @@ export async function openSession(
   });
   await endOldestSessions(write, userId);
   writeAuditEntries(write, {
-    action: 'login.opened',
+    action: 'session.created',
     subject: `session ${row.session_id}`,
     detail: { user_id: String(userId) },
   });

@@ -85,10 +85,10 @@ for (const { test, testService } of stores) {
       assert.equal(response.headers.get('set-cookie'), null);
     }
     assert.deepEqual(await auditEntries(owner), [
-      'invitation.made',
+      'invitation.created',
       'invitation.used',
       'passphrase.set',
-      'login.opened',
+      'session.created',
     ]);
   });
 
@@ -118,7 +118,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual([after.status, after.json.code], [401, 'signed_out']);
     assert.equal((await callPublicRoute('session', undefined, { cookie })).status, 200, 'also without a session');
     assert.equal((await callPublicRoute('session')).status, 200);
-    assert.deepEqual((await auditEntries(owner)).slice(-2), ['login.opened', 'login.closed']);
+    assert.deepEqual((await auditEntries(owner)).slice(-2), ['session.created', 'session.ended']);
   });
 
   test('a new sign-in ends the previous session of the browser', async () => {
@@ -212,7 +212,7 @@ for (const { test, testService } of stores) {
           .innerJoin('accounts', 'accounts.account_id', 'audit.account_id')
           .select(['subject', 'detail', 'audit.user_id', 'source'])
           .where('accounts.domain', '=', 'gathered.test')
-          .where('action', '=', 'login.refused')
+          .where('action', '=', 'sign_in.rejected')
           .execute(),
       (all) => all.reduce((sum, { detail }) => sum + JSON.parse(detail).count, 0) === 3,
       10_000,
