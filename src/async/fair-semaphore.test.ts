@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fc } from '../../test/kit/fast-check.ts';
+import { fc } from '../../test/kit/packages.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 
 const LIMITS = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };

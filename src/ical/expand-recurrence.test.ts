@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fc } from '../../test/kit/fast-check.ts';
-import { ICAL } from '../../test/kit/ical.ts';
+import { fc, ICAL } from '../../test/kit/packages.ts';
 import { expandRule } from './expand-recurrence.ts';
 import { parseRule } from './rule.ts';
 

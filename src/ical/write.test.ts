@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ICAL } from '../../test/kit/ical.ts';
+import { ICAL } from '../../test/kit/packages.ts';
 import { CALENDAR_END, type CalendarEntry, writeCalendarStart, writeEntry } from './write.ts';
 import { createCalendarZone, localTimeAt, offsetSecondsAt } from './zone.ts';
 

@@ -45,9 +45,9 @@ export const mutations: readonly Mutation[] = [
   })),
   {
     description: 'a 200 does not reset the failure count',
-    file: 'src/delivery/dispatcher/hook-queue.ts',
+    file: 'src/delivery/dispatcher/hook-health.ts',
     changes: [
-      ['#recover(row: PendingDelivery): void {\n    this.#failures = 0;', '#recover(row: PendingDelivery): void {'],
+      ['{ failures: 0, dueAt: null, retryDeliveryId: null,', '{ ...stored, dueAt: null, retryDeliveryId: null,'],
     ],
     caughtBy: {
       file: 'test/stories/delivery/retries.test.ts',

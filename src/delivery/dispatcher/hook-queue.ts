@@ -1,12 +1,19 @@
 import { maskTarget } from '../../log.ts';
 import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
+import {
+  applyDecision,
+  createHealth,
+  type HookHealth,
+  isProven,
+  localErrorsBefore,
+  MAX_IN_FLIGHT_PER_HOOK,
+  pauseMsOf,
+  waitMsOf,
+} from './hook-health.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { computeRemainingMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
-
-/** Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). */
-const MAX_IN_FLIGHT_PER_HOOK = 8;
+import type { Decision } from './retry-policy.ts';
 
 /**
  * Maximum number of deliveries of one hook that are in flight, or sent and not committed: at most this many are sent
@@ -42,21 +49,15 @@ export type FinishedAttempt = {
  * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted
  *   (C13).
  * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
- * - PAUSED until `#pausedUntil`: local errors delay all attempts, with exponential backoff (C19).
- * - BACKOFF until `#dueAt`: the target failed once or twice in a row. Only manual attempts start. Then
+ * - PAUSED: local errors delay all attempts, with exponential backoff (C19).
+ * - BACKOFF: the target failed once or twice in a row. Only manual attempts start. Then
  *   deliveries start one at a time, the one that failed first before the others (C18).
  * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
- * - READY: up to `#concurrency` attempts are in flight at a time.
+ * - READY: up to `concurrency` attempts are in flight at a time.
  * - IDLE: no delivery is pending, and all state of the queue is in the database. The lease may be released.
  *
- * Transitions:
- *
- * - 200: failures are reset, BACKOFF and PAUSED end, `#concurrency` grows by 1.
- * - failure 1 or 2 in a row: BACKOFF, `#concurrency` is 1. Attempts that were in flight at that time are part
- *   of the same failure (`#totalFailureCount`) and are not counted again.
- * - failure 3 in a row, or 401: ENDED.
- * - local error: PAUSED; nothing is counted.
+ * How an outcome changes failures, backoff, pause and concurrency is the table of `applyDecision` in `hook-health.ts`.
  */
 export class HookQueue {
   readonly hookId: number;
@@ -100,15 +101,7 @@ export class HookQueue {
    */
   readonly #uncommittedDeliveryIds = new Set<number>();
   readonly #maxRetryDelayMs: number;
-  #failures: number;
-  #dueAt: number | null;
-  #retryDeliveryId: number | null;
-  #lastOutcome: string;
-  #concurrency = 1;
-  #totalFailureCount = 0;
-  #localErrorCount = 0;
-  #lastLocalErrorAt = 0;
-  #pausedUntil = 0;
+  #health: HookHealth;
   #hasEnded = false;
   #cancelTimer: () => void = () => undefined;
 
@@ -126,21 +119,20 @@ export class HookQueue {
     this.host = hostAndPortOf(row.target);
     this.maskedTarget = maskTarget(row.target);
     this.generation = row.generation;
-    this.#failures = row.failures;
-    this.#dueAt = row.dueAt;
-    this.#retryDeliveryId = row.retryDeliveryId;
-    this.unreadRetryDeliveryId = row.retryDeliveryId;
-    this.#lastOutcome = row.lastOutcome;
+    const { failures, dueAt, retryDeliveryId, lastOutcome } = row;
+    this.#health = createHealth({ failures, dueAt, retryDeliveryId, lastOutcome });
+    this.unreadRetryDeliveryId = retryDeliveryId;
     this.secrets = row.secrets;
   }
 
+  /** Failures in a row. */
   get failures(): number {
-    return this.#failures;
+    return this.#health.stored.failures;
   }
 
   /** Whether the last outcome was 200. All unproven targets share a concurrency limit and a start rate. */
   get isProven(): boolean {
-    return this.#failures === 0 && this.#lastOutcome === DELIVERED_OUTCOME;
+    return isProven(this.#health);
   }
 
   /**
@@ -148,7 +140,7 @@ export class HookQueue {
    * flight at the same time count as one.
    */
   countLocalErrorsBefore(flight: InFlightAttempt): number {
-    return this.#isRepeatedLocalError(flight) ? this.#localErrorCount - 1 : this.#localErrorCount;
+    return localErrorsBefore(this.#health, flight.beganAt);
   }
 
   get hasEnded(): boolean {
@@ -169,7 +161,7 @@ export class HookQueue {
   get isIdle(): boolean {
     return (
       !this.isActive &&
-      this.#failures + this.#pausedUntil === 0 &&
+      this.failures + this.#health.pausedUntil === 0 &&
       !this.hasUnreadPending &&
       !this.hasUnreadManualAttempts
     );
@@ -192,7 +184,7 @@ export class HookQueue {
 
   /** Returns the milliseconds until a pending delivery may start; 0 or less if one may start now. */
   computePendingWaitMs(now: number): number {
-    return Math.max(computeRemainingMs(this.#dueAt, now, this.#maxRetryDelayMs), this.#computePauseMs(now));
+    return waitMsOf(this.#health, now, this.#maxRetryDelayMs);
   }
 
   /**
@@ -200,13 +192,13 @@ export class HookQueue {
    * the backoff, but not the pause (X1).
    */
   computeNextWaitMs(now: number): number {
-    return this.#manualAttempts.length > 0 ? this.#computePauseMs(now) : this.computePendingWaitMs(now);
+    return this.#manualAttempts.length > 0 ? pauseMsOf(this.#health, now) : this.computePendingWaitMs(now);
   }
 
   /** Whether one more pending delivery may start now. */
   canStartPending(now: number): boolean {
     if (this.#hasEnded || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
-    return this.#inFlightAttempts.size < (this.#failures > 0 ? 1 : this.#concurrency);
+    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrency);
   }
 
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
@@ -286,8 +278,8 @@ export class HookQueue {
    * when no other attempt is in flight (C22).
    */
   takeNextManual(now: number): PendingDelivery | undefined {
-    if (this.#hasEnded || this.hasStaleSecrets || this.#computePauseMs(now) > 0) return undefined;
-    return this.#inFlightAttempts.size < (this.#failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
+    if (this.#hasEnded || this.hasStaleSecrets || pauseMsOf(this.#health, now) > 0) return undefined;
+    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
       ? this.#takeFirst(this.#manualAttempts)
       : undefined;
   }
@@ -298,8 +290,9 @@ export class HookQueue {
   }
 
   beginAttempt(row: PendingDelivery, now: number): InFlightAttempt {
-    const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, this.#dueAt ?? 0, this.#pausedUntil);
-    const flight = new InFlightAttempt(row, now, dueAt, this.#totalFailureCount);
+    const { stored, pausedUntil, countedFailures } = this.#health;
+    const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, stored.dueAt ?? 0, pausedUntil);
+    const flight = new InFlightAttempt(row, now, dueAt, countedFailures);
     this.#inFlightAttempts.set(row.deliveryId, flight);
     this.lastUsedAt = now;
     return flight;
@@ -310,21 +303,20 @@ export class HookQueue {
    * failure (C18).
    */
   isPartOfFailure(flight: InFlightAttempt): boolean {
-    return flight.failureCountAtStart < this.#totalFailureCount;
+    return flight.failureCountAtStart < this.#health.countedFailures;
   }
 
   /** Ends an attempt: applies the decision of the retry policy, and returns the completion to commit. */
   finishAttempt({ flight, decision, outcome, reason, durationMs, outcomeAt }: FinishedAttempt): Completion {
     const { pendingDelivery } = flight;
     this.#inFlightAttempts.delete(pendingDelivery.deliveryId);
-    const stateBefore = this.#getHookState();
-    const deliveryState = this.#applyDecision(flight, decision, outcome, outcomeAt);
-    if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(pendingDelivery.deliveryId);
-    const stateAfter = this.#getHookState();
-    const hasHookStateChanged =
-      stateBefore.failures !== stateAfter.failures ||
-      stateBefore.dueAt !== stateAfter.dueAt ||
-      stateBefore.lastOutcome !== stateAfter.lastOutcome;
+    const storedBefore = this.#health.stored;
+    const { deliveryId, manualAttemptId } = pendingDelivery;
+    const decidedAttempt = { deliveryId, isManual: manualAttemptId !== null, beganAt: flight.beganAt, outcome };
+    this.#health = applyDecision(this.#health, decision, decidedAttempt, outcomeAt);
+    const { stored } = this.#health;
+    const deliveryState = this.#moveDelivery(pendingDelivery, decision);
+    if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(deliveryId);
     return {
       hookId: this.hookId,
       accountId: this.accountId,
@@ -339,7 +331,7 @@ export class HookQueue {
       },
       deliveryState,
       manualAttemptIds: this.#takeCompletedManualIds(pendingDelivery, decision, deliveryState),
-      ...(hasHookStateChanged ? { hookState: stateAfter } : {}),
+      ...(stored === storedBefore ? {} : { hookState: stored }),
       ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
     };
   }
@@ -376,51 +368,24 @@ export class HookQueue {
     this.setRetryTimer(() => undefined);
   }
 
-  #getHookState() {
-    return {
-      failures: this.#failures,
-      dueAt: this.#dueAt,
-      retryDeliveryId: this.#retryDeliveryId,
-      lastOutcome: this.#lastOutcome,
-    };
-  }
-
-  #applyDecision(
-    flight: InFlightAttempt,
-    decision: Decision,
-    outcome: string,
-    now: number,
-  ): Completion['deliveryState'] {
-    const { pendingDelivery } = flight;
-    if (decision.is !== 'retry_local_error') this.#localErrorCount = 0;
+  /** Drops a delivered delivery, or puts it back to be sent again. Ends the queue if the hook has ended. */
+  #moveDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
     switch (decision.is) {
       case 'delivered':
-        this.#recover(pendingDelivery);
-        removeDelivery(this.#waitingDeliveries, pendingDelivery.deliveryId);
-        this.#lastOutcome = outcome;
+        removeDelivery(this.#waitingDeliveries, row.deliveryId);
         return 'delivered';
       case 'delivered_during_backoff':
         return 'delivered';
       case 'wait':
-        this.#startBackoff(pendingDelivery, decision.failures, now + decision.waitMs);
-        this.#lastOutcome = outcome;
-        return 'pending';
       case 'part_of_counted_failure':
-        this.#requeue(pendingDelivery);
-        return 'pending';
       case 'retry_local_error':
-        if (decision.waitMs > 0) this.#pause(flight, now, decision.waitMs);
-        this.#requeue(pendingDelivery);
+        this.#requeue(row);
         return 'pending';
       case 'manual_failed':
-        this.#lastOutcome = outcome;
-        return getManualFailureState(pendingDelivery);
+        return getManualFailureState(row);
       case 'ended':
-        this.#failures = decision.failures;
-        this.#dueAt = null;
-        this.#lastOutcome = outcome;
         this.end();
-        return getManualFailureState(pendingDelivery);
+        return getManualFailureState(row);
     }
   }
 
@@ -447,55 +412,11 @@ export class HookQueue {
     return otherManualAttemptIds;
   }
 
-  #recover(row: PendingDelivery): void {
-    this.#failures = 0;
-    this.#dueAt = null;
-    this.#retryDeliveryId = null;
-    this.#pausedUntil = 0;
-    if (row.manualAttemptId === null) this.#concurrency = Math.min(this.#concurrency + 1, MAX_IN_FLIGHT_PER_HOOK);
-  }
-
-  /**
-   * Whether the attempt was already in flight at the last local error. If so, a local error of this attempt is part of
-   * that error and is not counted again: no attempt starts between a local error and the end of its pause.
-   */
-  #isRepeatedLocalError({ beganAt }: InFlightAttempt): boolean {
-    return this.#localErrorCount > 0 && beganAt <= this.#lastLocalErrorAt;
-  }
-
-  #pause(flight: InFlightAttempt, now: number, waitMs: number): void {
-    const isClockSetBack = now < this.#lastLocalErrorAt;
-    if (isClockSetBack || !this.#isRepeatedLocalError(flight)) {
-      this.#localErrorCount += 1;
-      this.#lastLocalErrorAt = now;
-    }
-    this.#pausedUntil = Math.max(isClockSetBack ? 0 : this.#pausedUntil, now + waitMs);
-  }
-
-  /**
-   * Remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set back to
-   * before the error ends the pause.
-   */
-  #computePauseMs(now: number): number {
-    return now < this.#lastLocalErrorAt ? 0 : this.#pausedUntil - now;
-  }
-
-  #startBackoff(row: PendingDelivery, failures: number, dueAt: number): void {
-    this.#failures = failures;
-    this.#dueAt = dueAt;
-    this.#retryDeliveryId = row.deliveryId;
-    this.#totalFailureCount += 1;
-    this.#concurrency = 1;
-    this.#requeue(row);
-  }
-
   /** Puts a delivery back at the front of the queue, but behind the delivery that is to be retried first (C18). */
   #requeue(row: PendingDelivery): void {
+    const { retryDeliveryId } = this.#health.stored;
     if (row.manualAttemptId !== null) this.#manualAttempts.unshift(row);
-    else if (
-      row.deliveryId === this.#retryDeliveryId ||
-      this.#waitingDeliveries[0]?.deliveryId !== this.#retryDeliveryId
-    )
+    else if (row.deliveryId === retryDeliveryId || this.#waitingDeliveries[0]?.deliveryId !== retryDeliveryId)
       this.#waitingDeliveries.unshift(row);
     else this.#waitingDeliveries.splice(1, 0, row);
   }

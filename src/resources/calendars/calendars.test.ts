@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { ICAL } from '../../../test/kit/ical.ts';
+import { ICAL } from '../../../test/kit/packages.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';

@@ -24,8 +24,7 @@ import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { enteredPassphraseField } from '../passphrases/passphrases.ts';
 import { resolveListedUserId } from '../users/lookup.ts';
-import { browserNameOf } from './authenticate.ts';
-import { SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './lifetime.ts';
+import { browserNameOf, SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './authenticate.ts';
 
 /** Response fields of a session. */
 const sessionFields = {

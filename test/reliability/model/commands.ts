@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { fc } from '../../kit/fast-check.ts';
+import { fc } from '../../kit/packages.ts';
 import { dayOf, type FieldEntries, fields, generateEntries, type ResourceType } from './fields.ts';
 import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
 import { contradictions, expectedList, listRequests } from './lists.ts';

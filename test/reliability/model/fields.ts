@@ -1,4 +1,4 @@
-import { fc } from '../../kit/fast-check.ts';
+import { fc } from '../../kit/packages.ts';
 
 /**
  * A value of a field, as it is sent and as the API displays it: a text, a reference to a record, or several users.

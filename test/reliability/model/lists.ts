@@ -1,4 +1,4 @@
-import { fc } from '../../kit/fast-check.ts';
+import { fc } from '../../kit/packages.ts';
 import { dayOf, NO_DATE, type ResourceType } from './fields.ts';
 import type { ModelAccount, ModelRecord, World } from './model.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { permissionsOf } from '../../../src/permissions.ts';
 import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
-import { fc } from '../../kit/fast-check.ts';
+import { fc } from '../../kit/packages.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';

@@ -1,5 +1,5 @@
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
-import { fc } from '../../kit/fast-check.ts';
+import { fc } from '../../kit/packages.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './cases.ts';

@@ -1,0 +1,153 @@
+import { computeRemainingMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
+
+/** Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). */
+export const MAX_IN_FLIGHT_PER_HOOK = 8;
+
+/** The part of the health that is stored with the hook, so that it survives a restart (C18, C20). */
+export type StoredHealth = {
+  /** Failures in a row. */
+  readonly failures: number;
+  /** End of the backoff, milliseconds since the epoch; null if there is none. */
+  readonly dueAt: number | null;
+  /** The delivery that failed first and is retried first; null if none has failed. */
+  readonly retryDeliveryId: number | null;
+  /** The last outcome in one word; `''` before the first attempt. */
+  readonly lastOutcome: string;
+};
+
+/**
+ * The health of one hook, which decides when and how many attempts may start. It is immutable: `applyDecision` returns
+ * the next one. All times are milliseconds since the epoch.
+ */
+export type HookHealth = {
+  /** The same object as before if nothing has to be written. */
+  readonly stored: StoredHealth;
+  /** Maximum number of attempts in flight while nothing fails. */
+  readonly concurrency: number;
+  /** Number of failures that were counted since the claim. An attempt that began at a lower number is part of one. */
+  readonly countedFailures: number;
+  /** Local errors in a row. Errors of attempts that were in flight together count once. */
+  readonly localErrors: number;
+  readonly lastLocalErrorAt: number;
+  /** End of the pause after local errors. */
+  readonly pausedUntil: number;
+};
+
+/** The attempt that a decision is about. */
+export type DecidedAttempt = {
+  readonly deliveryId: number;
+  readonly isManual: boolean;
+  /** Start of the attempt, milliseconds since the epoch. */
+  readonly beganAt: number;
+  /** The outcome in one word. */
+  readonly outcome: string;
+};
+
+/** Returns the health of a hook that was just claimed. */
+export const createHealth = (stored: StoredHealth): HookHealth => ({
+  stored,
+  concurrency: 1,
+  countedFailures: 0,
+  localErrors: 0,
+  lastLocalErrorAt: 0,
+  pausedUntil: 0,
+});
+
+/**
+ * Returns the health after a decision of the retry policy.
+ *
+ * | decision | failures | backoff | pause | concurrency |
+ * | --- | --- | --- | --- | --- |
+ * | `delivered` | 0 | ends | ends | + 1, up to 8; unchanged by a manual attempt |
+ * | `delivered_during_backoff`, `part_of_counted_failure` | – | – | – | – |
+ * | `wait` | counted | begins, with this delivery first | – | 1 |
+ * | `manual_failed` | – | – | – | – |
+ * | `ended` | as decided | ends | – | – |
+ * | `retry_local_error` | – | – | begins, unless the attempt was stopped | – |
+ *
+ * @param now the time of the outcome
+ */
+export function applyDecision(
+  health: HookHealth,
+  decision: Decision,
+  attempt: DecidedAttempt,
+  now: number,
+): HookHealth {
+  if (decision.is === 'retry_local_error') {
+    return decision.waitMs > 0 ? pause(health, attempt, now, decision.waitMs) : health;
+  }
+  const { stored } = health;
+  const { outcome } = attempt;
+  const next = health.localErrors === 0 ? health : { ...health, localErrors: 0 };
+  switch (decision.is) {
+    case 'delivered':
+      return {
+        ...next,
+        stored: isHealthy(stored) ? stored : { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: outcome },
+        pausedUntil: 0,
+        concurrency: attempt.isManual ? next.concurrency : Math.min(next.concurrency + 1, MAX_IN_FLIGHT_PER_HOOK),
+      };
+    case 'delivered_during_backoff':
+    case 'part_of_counted_failure':
+      return next;
+    case 'wait':
+      return {
+        ...next,
+        stored: {
+          failures: decision.failures,
+          dueAt: now + decision.waitMs,
+          retryDeliveryId: attempt.deliveryId,
+          lastOutcome: outcome,
+        },
+        concurrency: 1,
+        countedFailures: next.countedFailures + 1,
+      };
+    case 'manual_failed':
+      return stored.lastOutcome === outcome ? next : { ...next, stored: { ...stored, lastOutcome: outcome } };
+    case 'ended':
+      return { ...next, stored: { ...stored, failures: decision.failures, dueAt: null, lastOutcome: outcome } };
+  }
+}
+
+/** Whether the last outcome was a 200. All unproven targets share a concurrency limit and a start rate (C22). */
+export const isProven = ({ stored }: HookHealth): boolean =>
+  stored.failures === 0 && stored.lastOutcome === DELIVERED_OUTCOME;
+
+/**
+ * Returns the milliseconds until the backoff and the pause are over; 0 or less if they are.
+ *
+ * @param maxRetryDelayMs the longest retry delay; a `dueAt` further ahead was written by a wrong clock and counts as due
+ */
+export const waitMsOf = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
+  Math.max(computeRemainingMs(health.stored.dueAt, now, maxRetryDelayMs), pauseMsOf(health, now));
+
+/**
+ * Returns the remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set
+ * back to before the error ends the pause.
+ */
+export const pauseMsOf = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
+  now < lastLocalErrorAt ? 0 : pausedUntil - now;
+
+/** Returns the number of local errors in a row before an attempt (C19). */
+export const localErrorsBefore = (health: HookHealth, beganAt: number): number =>
+  isRepeatedLocalError(health, beganAt) ? health.localErrors - 1 : health.localErrors;
+
+/**
+ * Whether an attempt was in flight at the last local error, so that its own local error is not a further one. No
+ * attempt starts between a local error and the end of its pause.
+ */
+const isRepeatedLocalError = ({ localErrors, lastLocalErrorAt }: HookHealth, beganAt: number): boolean =>
+  localErrors > 0 && beganAt <= lastLocalErrorAt;
+
+function pause(health: HookHealth, { beganAt }: DecidedAttempt, now: number, waitMs: number): HookHealth {
+  const isClockSetBack = now < health.lastLocalErrorAt;
+  const isFurtherError = isClockSetBack || !isRepeatedLocalError(health, beganAt);
+  return {
+    ...health,
+    ...(isFurtherError ? { localErrors: health.localErrors + 1, lastLocalErrorAt: now } : {}),
+    pausedUntil: Math.max(isClockSetBack ? 0 : health.pausedUntil, now + waitMs),
+  };
+}
+
+const isHealthy = ({ failures, dueAt, retryDeliveryId, lastOutcome }: StoredHealth): boolean =>
+  failures === 0 && dueAt === null && retryDeliveryId === null && lastOutcome === DELIVERED_OUTCOME;

@@ -1,2 +1,0 @@
-/** Re-exported for property tests outside `test/`, where the package cannot be resolved. */
-export { default as fc } from 'fast-check';
