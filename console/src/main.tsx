@@ -18,7 +18,7 @@ function App() {
   if (session.value === 'unknown') {
     return (
       <div class="door">
-        <LoadingSkeleton lines={3} />
+        <LoadingSkeleton lineCount={3} />
       </div>
     );
   }

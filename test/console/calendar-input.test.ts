@@ -15,12 +15,12 @@ import {
   plusDays,
   plusMonths,
   plusSeconds,
+  plusViewPeriods,
   resizeDates,
-  stepDate,
   timeSpanOf,
   toEventDates,
   toFormDates,
-  visibleDays,
+  visibleDaysFor,
   weekdayOf,
 } from '../../console/src/screens/calendar/time-math.ts';
 
@@ -220,14 +220,14 @@ test('adding months clamps to the last day of a shorter month', () => {
 });
 
 test('the month view shows whole weeks, from the first day of the week of the locale', () => {
-  assert.deepEqual(visibleDays('month', '2026-04-20', 1), { from: '2026-03-30', to: '2026-05-03' });
-  assert.deepEqual(visibleDays('month', '2026-04-20', 0), { from: '2026-03-29', to: '2026-05-02' });
-  assert.deepEqual(visibleDays('month', '2027-02-10', 1), { from: '2027-02-01', to: '2027-02-28' });
-  assert.deepEqual(visibleDays('week', '2026-04-26', 1), { from: '2026-04-20', to: '2026-04-26' });
-  assert.deepEqual(visibleDays('day', '2026-04-26', 1), { from: '2026-04-26', to: '2026-04-26' });
-  assert.deepEqual(visibleDays('list', '2026-04-26', 1), { from: '2026-04-01', to: '2026-04-30' });
-  assert.equal(stepDate('month', '2026-01-31', 1), '2026-02-28');
-  assert.equal(stepDate('week', '2026-04-20', -1), '2026-04-13');
+  assert.deepEqual(visibleDaysFor('month', '2026-04-20', 1), { from: '2026-03-30', to: '2026-05-03' });
+  assert.deepEqual(visibleDaysFor('month', '2026-04-20', 0), { from: '2026-03-29', to: '2026-05-02' });
+  assert.deepEqual(visibleDaysFor('month', '2027-02-10', 1), { from: '2027-02-01', to: '2027-02-28' });
+  assert.deepEqual(visibleDaysFor('week', '2026-04-26', 1), { from: '2026-04-20', to: '2026-04-26' });
+  assert.deepEqual(visibleDaysFor('day', '2026-04-26', 1), { from: '2026-04-26', to: '2026-04-26' });
+  assert.deepEqual(visibleDaysFor('list', '2026-04-26', 1), { from: '2026-04-01', to: '2026-04-30' });
+  assert.equal(plusViewPeriods('month', '2026-01-31', 1), '2026-02-28');
+  assert.equal(plusViewPeriods('week', '2026-04-20', -1), '2026-04-13');
 });
 
 test('isDay accepts only existing days', () => {

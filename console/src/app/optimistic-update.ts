@@ -7,11 +7,11 @@ import { describeError } from './use-query.ts';
 export class EditConflictError<T> extends Error {
   override readonly name = 'EditConflictError';
   /** The current record on the server. */
-  readonly record: T;
+  readonly currentRecord: T;
 
-  constructor(record: T) {
+  constructor(currentRecord: T) {
     super('Somebody else has changed this meanwhile.');
-    this.record = record;
+    this.currentRecord = currentRecord;
   }
 }
 
@@ -38,10 +38,13 @@ export async function updateIfUnchanged<T extends object, Changes extends object
 }
 
 /** Returns the changes that undo an update: the previous value of each changed field. */
-export function inverseChanges<T extends object, Changes extends object>(changes: Changes, recordBefore: T): Changes {
+export function buildUndoChanges<T extends object, Changes extends object>(
+  changes: Changes,
+  previousRecord: T,
+): Changes {
   const getPreviousValue = (field: string) => {
-    const value: unknown = Reflect.get(recordBefore, field);
-    return Array.isArray(value) ? assigneeIdsOf(value) : value;
+    const previousValue: unknown = Reflect.get(previousRecord, field);
+    return Array.isArray(previousValue) ? assigneeIdsOf(previousValue) : previousValue;
   };
   return Object.fromEntries(Object.keys(changes).map((field) => [field, getPreviousValue(field)])) as Changes;
 }
@@ -56,8 +59,8 @@ function serializeField(record: object, field: string): string {
 }
 
 /**
- * Describes an error for display next to a field. A validation error becomes a sentence that begins with `fieldLabel`;
- * only the first one is described.
+ * Describes an error for display next to a field. A validation error becomes a sentence that begins with `fieldLabel`.
+ * If there are several validation errors, only the first is described.
  */
 export function describeFieldError(error: unknown, fieldLabel: string): string {
   const [firstError] = error instanceof CarillonError ? error.errors : [];

@@ -2,16 +2,17 @@ import type { FunctionComponent } from 'preact';
 import type { IconName } from '../components/icon.tsx';
 import type { RecordProps, ScreenProps } from './router.ts';
 
-/** Definition of a screen: path segment, title, audience and lazy import. */
+/** Definition of a screen. Its name is the first path segment in the URL, such as `#/calendar`. */
 export type ScreenDefinition = {
   readonly name: string;
   readonly title: string;
   readonly icon: IconName;
-  /** Heading in the sidebar; undefined for a screen that has no sidebar entry. */
+  /** Sidebar heading under which the screen is listed; undefined for a screen that has no sidebar entry. */
   readonly sidebarGroup: 'Plan' | 'Integrate' | 'Account' | undefined;
   readonly isAdminOnly?: true;
-  load(): Promise<{ default: FunctionComponent<ScreenProps> }>;
-  /** Loads the page of a single record; undefined for a screen without such pages. */
+  /** Imports the component of the screen, on the first visit. */
+  loadScreen(): Promise<{ default: FunctionComponent<ScreenProps> }>;
+  /** Imports the page of a single record; undefined for a screen without such pages. */
   loadRecordPage?(): Promise<{ default: FunctionComponent<RecordProps> }>;
 };
 
@@ -22,14 +23,14 @@ export const screens: readonly ScreenDefinition[] = [
     title: 'Calendar',
     icon: 'calendar',
     sidebarGroup: 'Plan',
-    load: () => import('../screens/calendar/calendar.tsx'),
+    loadScreen: () => import('../screens/calendar/calendar.tsx'),
   },
   {
     name: 'projects',
     title: 'Projects',
     icon: 'folder',
     sidebarGroup: 'Plan',
-    load: () => import('../screens/projects/projects.tsx'),
+    loadScreen: () => import('../screens/projects/projects.tsx'),
     loadRecordPage: () => import('../screens/projects/project.tsx'),
   },
   {
@@ -37,16 +38,22 @@ export const screens: readonly ScreenDefinition[] = [
     title: 'Tasks',
     icon: 'task',
     sidebarGroup: 'Plan',
-    load: () => import('../screens/tasks/tasks.tsx'),
+    loadScreen: () => import('../screens/tasks/tasks.tsx'),
     loadRecordPage: () => import('../screens/tasks/task.tsx'),
   },
-  { name: 'time', title: 'Time', icon: 'clock', sidebarGroup: 'Plan', load: () => import('../screens/time/time.tsx') },
+  {
+    name: 'time',
+    title: 'Time',
+    icon: 'clock',
+    sidebarGroup: 'Plan',
+    loadScreen: () => import('../screens/time/time.tsx'),
+  },
   {
     name: 'clients',
     title: 'Clients',
     icon: 'archive',
     sidebarGroup: 'Plan',
-    load: () => import('../screens/clients/clients.tsx'),
+    loadScreen: () => import('../screens/clients/clients.tsx'),
     loadRecordPage: () => import('../screens/clients/client.tsx'),
   },
   {
@@ -54,7 +61,7 @@ export const screens: readonly ScreenDefinition[] = [
     title: 'Contacts',
     icon: 'user',
     sidebarGroup: 'Plan',
-    load: () => import('../screens/contacts/contacts.tsx'),
+    loadScreen: () => import('../screens/contacts/contacts.tsx'),
     loadRecordPage: () => import('../screens/contacts/contact.tsx'),
   },
   {
@@ -62,44 +69,50 @@ export const screens: readonly ScreenDefinition[] = [
     title: 'Overview',
     icon: 'gauge',
     sidebarGroup: 'Integrate',
-    load: () => import('../screens/overview/overview.tsx'),
+    loadScreen: () => import('../screens/overview/overview.tsx'),
   },
   {
     name: 'hooks',
     title: 'Hooks',
     icon: 'bell',
     sidebarGroup: 'Integrate',
-    load: () => import('../screens/hooks/hooks.tsx'),
+    loadScreen: () => import('../screens/hooks/hooks.tsx'),
   },
   {
     name: 'activity',
     title: 'Activity',
     icon: 'activity',
     sidebarGroup: 'Integrate',
-    load: () => import('../screens/activity/feed.tsx'),
+    loadScreen: () => import('../screens/activity/feed.tsx'),
     loadRecordPage: () => import('../screens/activity/occurrence-detail.tsx'),
   },
-  { name: 'keys', title: 'Keys', icon: 'key', sidebarGroup: 'Account', load: () => import('../screens/keys/keys.tsx') },
+  {
+    name: 'keys',
+    title: 'Keys',
+    icon: 'key',
+    sidebarGroup: 'Account',
+    loadScreen: () => import('../screens/keys/keys.tsx'),
+  },
   {
     name: 'people',
     title: 'People',
     icon: 'people',
     sidebarGroup: 'Account',
     isAdminOnly: true,
-    load: () => import('../screens/people/people.tsx'),
+    loadScreen: () => import('../screens/people/people.tsx'),
   },
   {
     name: 'teams',
     title: 'Teams',
     icon: 'people',
     sidebarGroup: 'Account',
-    load: () => import('../screens/teams/teams.tsx'),
+    loadScreen: () => import('../screens/teams/teams.tsx'),
   },
   {
     name: 'you',
     title: 'You',
     icon: 'user',
     sidebarGroup: 'Account',
-    load: () => import('../screens/profile/profile.tsx'),
+    loadScreen: () => import('../screens/profile/profile.tsx'),
   },
 ];

@@ -120,7 +120,7 @@ function ScreenLoader({ screen, remainingPath }: { screen: ScreenDefinition; rem
     loadError?: string;
   }>({});
   const loadComponent = () =>
-    (recordId !== undefined && screen.loadRecordPage !== undefined ? screen.loadRecordPage() : screen.load())
+    (recordId !== undefined && screen.loadRecordPage !== undefined ? screen.loadRecordPage() : screen.loadScreen())
       .then((module) => setLoadState({ Component: module.default }))
       .catch((error: unknown) => setLoadState({ loadError: describeError(error) }));
   useEffect(() => void loadComponent(), [screen]);

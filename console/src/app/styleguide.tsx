@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { Badge, Initials, LoadingSkeleton, Note, ProgressBar } from '../components/badge.tsx';
+import { Badge, InitialsAvatar, LoadingSkeleton, Note, ProgressBar } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/dialog.tsx';
 import { Checkbox, RadioGroup, Select, TextArea, TextField } from '../components/field.tsx';
@@ -68,7 +68,7 @@ export function Styleguide() {
               <span class="dot" />
               Node 27
             </span>
-            <Initials name="Release Team" />
+            <InitialsAvatar name="Release Team" />
             <Sparkline bars={sampleBars} label="Attempts of the last day" />
           </div>
         </section>
@@ -92,7 +92,7 @@ export function Styleguide() {
           <ProgressBar percent={60} label="Progress" />
           <ProgressBar percent={100} label="Progress" />
           <ProgressBar label="Working" />
-          <LoadingSkeleton lines={2} />
+          <LoadingSkeleton lineCount={2} />
         </section>
         <section class="card" aria-label="A table">
           <table class="table">

@@ -4,12 +4,12 @@ import { RadioGroup } from '../components/field.tsx';
 
 type Theme = 'light' | 'dark' | 'system';
 
-const STORAGE_KEY = 'carillon.theme';
+const THEME_STORAGE_KEY = 'carillon.theme';
 
 const theme = signal<Theme>(readTheme());
 
 function readTheme(): Theme {
-  const storedTheme = localStorage.getItem(STORAGE_KEY);
+  const storedTheme = localStorage.getItem(THEME_STORAGE_KEY);
   return storedTheme === 'light' || storedTheme === 'dark' ? storedTheme : 'system';
 }
 
@@ -20,8 +20,8 @@ export function applyTheme(): void {
 
 function setTheme(chosenTheme: Theme): void {
   theme.value = chosenTheme;
-  if (chosenTheme === 'system') localStorage.removeItem(STORAGE_KEY);
-  else localStorage.setItem(STORAGE_KEY, chosenTheme);
+  if (chosenTheme === 'system') localStorage.removeItem(THEME_STORAGE_KEY);
+  else localStorage.setItem(THEME_STORAGE_KEY, chosenTheme);
   applyTheme();
 }
 

@@ -32,7 +32,9 @@ export function AcceptInvitation({ token }: { readonly token: string }) {
           <ButtonLink href={hrefTo('calendar')}>Sign in instead</ButtonLink>
         </>
       )}
-      {invitationQuery.data === undefined && invitationQuery.errorText === undefined && <LoadingSkeleton lines={3} />}
+      {invitationQuery.data === undefined && invitationQuery.errorText === undefined && (
+        <LoadingSkeleton lineCount={3} />
+      )}
     </AuthLayout>
   );
 }

@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import '../app/shell.css';
 
-const LOOPBACK_HOST = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+const LOOPBACK_HOST_PATTERN = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-const isPlainHttp = location.protocol === 'http:' && !LOOPBACK_HOST.test(location.hostname);
+const mustWarnAboutPlainHttp = location.protocol === 'http:' && !LOOPBACK_HOST_PATTERN.test(location.hostname);
 
 /** Warning that the console is served over unencrypted HTTP. It is not shown for a loopback address. */
 export function PlainHttpWarning() {
-  if (!isPlainHttp) return null;
+  if (!mustWarnAboutPlainHttp) return null;
   return (
     <p class="banner">
       This page came over plain http: whoever sits on the way can read along. Put a proxy with a certificate in front.

@@ -3,7 +3,7 @@ import { client } from '../app/client.ts';
 import { collectAll, runWithToast, useQuery } from '../app/use-query.ts';
 import { Badge, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
-import { Timestamp } from '../components/timestamp.tsx';
+import { RelativeTime } from '../components/timestamp.tsx';
 
 /** List of the active sessions of a user, each with a button that revokes the session. */
 export function SessionList({ userId }: { readonly userId: string }) {
@@ -13,7 +13,7 @@ export function SessionList({ userId }: { readonly userId: string }) {
   );
   if (sessionsQuery.data === undefined) {
     return sessionsQuery.errorText === undefined ? (
-      <LoadingSkeleton lines={2} />
+      <LoadingSkeleton lineCount={2} />
     ) : (
       <Note tone="bad">{sessionsQuery.errorText}</Note>
     );
@@ -40,8 +40,8 @@ export function SessionList({ userId }: { readonly userId: string }) {
                   {session.current === '1' && <Badge tone="good">this one</Badge>}
                 </div>
                 <p class="small soft">
-                  from {session.source}, signed in <Timestamp timestamp={session.date_created} />, last used{' '}
-                  <Timestamp timestamp={session.last_used} />
+                  from {session.source}, signed in <RelativeTime timestamp={session.date_created} />, last used{' '}
+                  <RelativeTime timestamp={session.last_used} />
                 </p>
               </div>
               {session.current !== '1' && (

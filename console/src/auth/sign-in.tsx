@@ -90,7 +90,7 @@ function formatSubmitLabel(isBusy: boolean, waitS: number): string {
   return isBusy ? 'Signing in…' : 'Sign in';
 }
 
-/** Countdown: returns the remaining seconds, and a function that starts the countdown. */
+/** Counts down once per second. Returns the remaining seconds, and a function that starts the countdown. */
 function useCountdown(): [number, (seconds: number) => void] {
   const [secondsLeft, setSecondsLeft] = useState(0);
   useEffect(() => {

@@ -33,10 +33,10 @@ export function ProgressBar({ percent, label }: { readonly percent?: number; rea
 }
 
 /** Placeholder that is shown while content is loading. */
-export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
+export function LoadingSkeleton({ lineCount = 4 }: { readonly lineCount?: number }) {
   return (
     <div class="stack" role="status" aria-label="Loading">
-      {Array.from({ length: lines }, (_, lineIndex) => (
+      {Array.from({ length: lineCount }, (_, lineIndex) => (
         <div key={lineIndex} class="waiting" style={{ width: `${90 - ((lineIndex * 17) % 40)}%` }} />
       ))}
     </div>
@@ -44,7 +44,7 @@ export function LoadingSkeleton({ lines = 4 }: { readonly lines?: number }) {
 }
 
 /** Avatar that shows the initials of a name. Screen readers skip it, because the name is displayed next to it. */
-export function Initials({ name }: { readonly name: string }) {
+export function InitialsAvatar({ name }: { readonly name: string }) {
   const initials = name.split(/\s+/).map((word) => [...word][0] ?? '');
   return (
     <span class="initials" aria-hidden="true">
@@ -53,14 +53,14 @@ export function Initials({ name }: { readonly name: string }) {
   );
 }
 
-const COLOR_PATTERN = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
+const SAFE_COLOR_PATTERN = /^#?\w+$|^(rgb|hsl)a?\([^()]*\)$/i;
 
 /**
  * Returns the text if it is a valid CSS color, otherwise undefined. API clients can store any text as the color of a
  * record, and unchecked text in a style attribute would allow CSS injection.
  */
 export function sanitizeColor(text: string): string | undefined {
-  return COLOR_PATTERN.test(text) && CSS.supports('color', text) ? text : undefined;
+  return SAFE_COLOR_PATTERN.test(text) && CSS.supports('color', text) ? text : undefined;
 }
 
 /** Decorative color dot next to the name of a record. */
@@ -70,7 +70,7 @@ export function ColorDot({ color }: { readonly color: string }) {
 }
 
 /** The colors that a user can choose. They are distinguishable from each other in the light and the dark theme. */
-export const palette = [
+export const colorOptions = [
   { value: '', text: 'None' },
   { value: '#4f46e5', text: 'Indigo' },
   { value: '#0284c7', text: 'Sky' },

@@ -12,22 +12,22 @@ type DialogProps = {
 };
 
 /**
- * Modal dialog. Escape and a click on the backdrop close the dialog, unless it is persistent. When it closes, the
- * focus returns to the previously focused element.
+ * Modal dialog. Escape and a click on the backdrop close the dialog, unless it is persistent. When the dialog closes,
+ * the focus returns to the previously focused element.
  */
 export function Dialog({ title, onClose, isWide = false, isPersistent = false, children }: DialogProps) {
-  const dialogElement = useRef<HTMLDialogElement>(null);
+  const dialogRef = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
-    const previouslyFocused = document.activeElement;
-    dialogElement.current?.showModal();
+    const previouslyFocusedElement = document.activeElement;
+    dialogRef.current?.showModal();
     return () => {
-      if (previouslyFocused instanceof HTMLElement) previouslyFocused.focus();
+      if (previouslyFocusedElement instanceof HTMLElement) previouslyFocusedElement.focus();
     };
   }, []);
   return (
     <dialog
-      ref={dialogElement}
+      ref={dialogRef}
       class={`dialog ${isWide ? 'wide' : ''}`}
       aria-labelledby={titleId}
       onCancel={(event) => {
@@ -35,7 +35,7 @@ export function Dialog({ title, onClose, isWide = false, isPersistent = false, c
         if (!isPersistent) onClose();
       }}
       onMouseDown={(event) => {
-        if (event.target === dialogElement.current && !isPersistent) onClose();
+        if (event.target === dialogRef.current && !isPersistent) onClose();
       }}
     >
       <div class="inside">

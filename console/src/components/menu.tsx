@@ -14,33 +14,33 @@ export type MenuItem = {
  */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
-  const menuElement = useRef<HTMLDivElement>(null);
-  const findMenuItems = () => [...(menuElement.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
+  const menuRef = useRef<HTMLDivElement>(null);
+  const findItemButtons = () => [...(menuRef.current?.querySelectorAll<HTMLButtonElement>('[role=menuitem]') ?? [])];
   useEffect(() => {
     if (!isOpen) return;
-    findMenuItems()[0]?.focus();
+    findItemButtons()[0]?.focus();
     const closeOnOutsidePress = (event: Event) => {
-      if (event.target instanceof Node && !menuElement.current?.contains(event.target)) setOpen(false);
+      if (event.target instanceof Node && !menuRef.current?.contains(event.target)) setOpen(false);
     };
     document.addEventListener('pointerdown', closeOnOutsidePress);
     return () => document.removeEventListener('pointerdown', closeOnOutsidePress);
   }, [isOpen]);
   const handleKeyDown = (event: KeyboardEvent) => {
-    const allItems = findMenuItems();
-    const focusedIndex = allItems.findIndex((item) => item.matches(':focus'));
-    const nextIndex = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: allItems.length - 1 }[
+    const itemButtons = findItemButtons();
+    const focusedIndex = itemButtons.findIndex((itemButton) => itemButton.matches(':focus'));
+    const nextIndex = { ArrowDown: focusedIndex + 1, ArrowUp: focusedIndex - 1, Home: 0, End: itemButtons.length - 1 }[
       event.key
     ];
     if (event.key === 'Escape') {
       setOpen(false);
-      menuElement.current?.querySelector('button')?.focus();
+      menuRef.current?.querySelector('button')?.focus();
     }
     if (nextIndex === undefined) return;
     event.preventDefault();
-    allItems[(nextIndex + allItems.length) % allItems.length]?.focus();
+    itemButtons[(nextIndex + itemButtons.length) % itemButtons.length]?.focus();
   };
   return (
-    <div class="menu" ref={menuElement}>
+    <div class="menu" ref={menuRef}>
       <button
         type="button"
         class="button quiet icon-only"
@@ -62,7 +62,7 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
               class={isDanger ? 'danger' : ''}
               onClick={() => {
                 setOpen(false);
-                menuElement.current?.querySelector('button')?.focus();
+                menuRef.current?.querySelector('button')?.focus();
                 onPick();
               }}
             >
@@ -82,33 +82,34 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
  */
 const PRESS_END_EVENTS = ['pointerup', 'pointercancel', 'keydown'] as const;
 
-let activePress: Promise<void> | undefined;
+/** Resolves at the end of the current pointer press; undefined while no pointer is pressed. */
+let pressEndPromise: Promise<void> | undefined;
 
 addEventListener(
   'pointerdown',
   () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    activePress = promise;
-    const listenerController = new AbortController();
+    pressEndPromise = promise;
+    const abortController = new AbortController();
     const endPress = () => {
-      listenerController.abort();
+      abortController.abort();
       // Resolve only after the click event, which follows `pointerup`.
       setTimeout(() => {
-        if (activePress === promise) activePress = undefined;
+        if (pressEndPromise === promise) pressEndPromise = undefined;
         resolve();
       });
     };
     for (const eventName of PRESS_END_EVENTS)
-      addEventListener(eventName, endPress, { capture: true, signal: listenerController.signal });
+      addEventListener(eventName, endPress, { capture: true, signal: abortController.signal });
   },
   { capture: true },
 );
 
 /**
  * Resolves when no pointer is pressed and the click of the last press has been dispatched. Await this function before
- * a change of the layout: if elements moved between press and release, the pointer would be over another element, and
- * the browser would fire no click.
+ * changing the layout: if elements move between press and release, the pointer is released over another element, and
+ * the browser fires no click.
  */
 export async function waitForPointerRelease(): Promise<void> {
-  await activePress;
+  await pressEndPromise;
 }

@@ -1,4 +1,4 @@
-/** The zero date of the API, which means never. */
+/** The zero timestamp of the API. It means that something has never happened. */
 const ZERO_TIMESTAMP = '0000-00-00 00:00:00';
 
 const TIME_UNITS = [
@@ -9,34 +9,39 @@ const TIME_UNITS = [
   ['minute', 60],
 ] as const;
 
-const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const exactFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const relativeTimeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const exactDateTimeFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
 
-/** Parses a UTC timestamp of the API; undefined for the zero date. */
+/** Parses a UTC timestamp of the API; undefined for the zero timestamp. */
 export function parseTimestamp(text: string): Date | undefined {
   return text === ZERO_TIMESTAMP ? undefined : new Date(`${text.replace(' ', 'T')}Z`);
 }
 
 /** Formats a time relative to now: `3 minutes ago`, `in 2 days`. */
-function formatRelativeTime(moment: Date, now = Date.now()): string {
-  const seconds = Math.round((moment.getTime() - now) / 1_000);
-  const [unit, unitSeconds] = TIME_UNITS.find(([, minSeconds]) => Math.abs(seconds) >= minSeconds) ?? ['second', 1];
-  return Math.abs(seconds) < 10 ? 'just now' : relativeFormat.format(Math.trunc(seconds / unitSeconds), unit);
+function formatRelativeTime(date: Date, now = Date.now()): string {
+  const secondsFromNow = Math.round((date.getTime() - now) / 1_000);
+  const [unit, unitSeconds] = TIME_UNITS.find(([, minSeconds]) => Math.abs(secondsFromNow) >= minSeconds) ?? [
+    'second',
+    1,
+  ];
+  return Math.abs(secondsFromNow) < 10
+    ? 'just now'
+    : relativeTimeFormat.format(Math.trunc(secondsFromNow / unitSeconds), unit);
 }
 
 /** Shows an API timestamp as relative time; the tooltip shows the exact time. */
-export function Timestamp({
+export function RelativeTime({
   timestamp,
   neverText = 'never',
 }: {
   readonly timestamp: string;
   readonly neverText?: string;
 }) {
-  const moment = parseTimestamp(timestamp);
-  if (moment === undefined) return <span class="soft">{neverText}</span>;
+  const date = parseTimestamp(timestamp);
+  if (date === undefined) return <span class="soft">{neverText}</span>;
   return (
-    <time class="number" dateTime={moment.toISOString()} title={exactFormat.format(moment)}>
-      {formatRelativeTime(moment)}
+    <time class="number" dateTime={date.toISOString()} title={exactDateTimeFormat.format(date)}>
+      {formatRelativeTime(date)}
     </time>
   );
 }
@@ -58,12 +63,12 @@ export function ClockTime({
   readonly timestamp: string;
   readonly neverText?: string;
 }) {
-  const moment = parseTimestamp(timestamp);
-  if (moment === undefined) return <span class="soft">{neverText}</span>;
-  const clockFormat = moment.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
+  const date = parseTimestamp(timestamp);
+  if (date === undefined) return <span class="soft">{neverText}</span>;
+  const clockFormat = date.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
   return (
-    <time class="number" dateTime={moment.toISOString()} title={`${timestamp} UTC`}>
-      {clockFormat.format(moment)}
+    <time class="number" dateTime={date.toISOString()} title={`${timestamp} UTC`}>
+      {clockFormat.format(date)}
     </time>
   );
 }

@@ -48,14 +48,14 @@ export function TargetUrl({ url }: { readonly url: string }) {
 }
 
 /** Countdown to a timestamp, updated every second. */
-export function Countdown({ until }: { readonly until: string }) {
+export function Countdown({ endTimestamp }: { readonly endTimestamp: string }) {
   const [now, setNow] = useState(Date.now);
   usePolling(1_000, () => setNow(Date.now()));
-  const remainingMs = (parseTimestamp(until)?.getTime() ?? 0) - now;
+  const remainingMs = (parseTimestamp(endTimestamp)?.getTime() ?? 0) - now;
   return <span class="number">{remainingMs <= 0 ? 'now' : `in ${formatDuration(Math.max(1_000, remainingMs))}`}</span>;
 }
 
-export function HookBadge({ hook }: { readonly hook: Hook }) {
+export function HookStateBadge({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'live') return <Badge tone="good">live</Badge>;
   if (hook.state === 'failing') return <Badge tone="warn">failing {hook.failures} of 3</Badge>;
   return <Badge tone={hook.ended_reason === 'deleted' ? 'plain' : 'bad'}>ended</Badge>;
@@ -67,7 +67,7 @@ export function HookStateDetails({ hook }: { readonly hook: Hook }) {
   if (hook.state === 'ended') return <>{capitalize(explainHookEnd(hook).reason)}</>;
   return (
     <>
-      {capitalize(describeOutcome(hook.last_outcome))}; tries again <Countdown until={hook.next_attempt_at} />
+      {capitalize(describeOutcome(hook.last_outcome))}; tries again <Countdown endTimestamp={hook.next_attempt_at} />
     </>
   );
 }
@@ -84,15 +84,17 @@ const deliveryStateTones: Readonly<Record<DeliveryState, Tone>> = {
   failed: 'bad',
 };
 
-export function DeliveryBadge({ state }: { readonly state: DeliveryState }) {
+export function DeliveryStateBadge({ state }: { readonly state: DeliveryState }) {
   return <Badge tone={deliveryStateTones[state]}>{state}</Badge>;
 }
 
 const HOUR_MS = 3_600_000;
 
 /** Returns one bar for each of the last 24 hours, oldest first, also for hours without attempts. */
-function buildSparklineBars(hours: readonly HourCounts[], now = Date.now()): readonly SparklineBar[] {
-  const countsByHour = new Map(hours.map((hourCounts) => [parseTimestamp(hourCounts.hour)?.getTime(), hourCounts]));
+function buildSparklineBars(hourlyCounts: readonly HourCounts[], now = Date.now()): readonly SparklineBar[] {
+  const countsByHour = new Map(
+    hourlyCounts.map((hourCounts) => [parseTimestamp(hourCounts.hour)?.getTime(), hourCounts]),
+  );
   return Array.from({ length: 24 }, (_, index) => {
     const hourStartMs = (Math.floor(now / HOUR_MS) - 23 + index) * HOUR_MS;
     const hourCounts = countsByHour.get(hourStartMs);
@@ -103,19 +105,19 @@ function buildSparklineBars(hours: readonly HourCounts[], now = Date.now()): rea
 
 /** Sparkline and totals of a hook's last 24 hours. */
 export function LastDaySparkline({
-  hours,
+  hourlyCounts,
   height,
 }: {
-  readonly hours: readonly HourCounts[];
+  readonly hourlyCounts: readonly HourCounts[];
   readonly height?: number;
 }) {
   const sumCounts = (countName: 'delivered' | 'failed') =>
-    hours.reduce((total, hourCounts) => total + Number(hourCounts[countName]), 0);
+    hourlyCounts.reduce((total, hourCounts) => total + Number(hourCounts[countName]), 0);
   const [deliveredCount, failedCount] = [sumCounts('delivered'), sumCounts('failed')];
   const countsText = `${formatCount(deliveredCount, 'delivered', 'delivered')}, ${formatCount(failedCount, 'failed', 'failed')}`;
   return (
     <div class="last-day">
-      <Sparkline bars={buildSparklineBars(hours)} height={height} label={`The last 24 hours: ${countsText}`} />
+      <Sparkline bars={buildSparklineBars(hourlyCounts)} height={height} label={`The last 24 hours: ${countsText}`} />
       <span class="small soft number">{deliveredCount + failedCount === 0 ? 'quiet for a day' : countsText}</span>
     </div>
   );
@@ -148,9 +150,9 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
 }
 
 /** Read receipt of a delivery: whether a key of the hook's user has fetched the record that the webhook announced. */
-type ReadStatus = 'not delivered' | 'read' | 'never read';
+type ReadReceiptStatus = 'not delivered' | 'read' | 'never read';
 
-export function readStatusOf({ state, fetched_at }: ActivityDelivery): ReadStatus {
+export function receiptStatusOf({ state, fetched_at }: ActivityDelivery): ReadReceiptStatus {
   if (state !== 'delivered') return 'not delivered';
   return parseTimestamp(fetched_at) === undefined ? 'never read' : 'read';
 }
@@ -162,9 +164,9 @@ export const NEVER_READ_TEXT =
 
 /** Badge that shows whether the record of a delivered webhook was fetched. */
 export function ReadReceipt({ delivery }: { readonly delivery: ActivityDelivery }) {
-  const readStatus = readStatusOf(delivery);
-  if (readStatus === 'not delivered') return null;
-  if (readStatus === 'never read') {
+  const receiptStatus = receiptStatusOf(delivery);
+  if (receiptStatus === 'not delivered') return null;
+  if (receiptStatus === 'never read') {
     return (
       <span class="mark unread" title={NEVER_READ_TEXT}>
         told, never read

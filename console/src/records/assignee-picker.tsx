@@ -6,7 +6,7 @@ import { listFullPage } from '../app/full-page-navigation.ts';
 import { assigneeIdsOf, describeFieldError, EditConflictError, updateIfUnchanged } from '../app/optimistic-update.ts';
 import { runWithToast, useQuery } from '../app/use-query.ts';
 import { displayNameOf } from '../app/user-name.ts';
-import { ColorDot, Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
+import { ColorDot, InitialsAvatar, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
 import { Checkbox } from '../components/field.tsx';
@@ -16,11 +16,11 @@ import type { EditableResource } from './editable-fields.tsx';
 
 const MAX_AVATARS = 3;
 
-type AssigneesProps<T> = {
+type AssigneesButtonProps<T> = {
   readonly editableResource: EditableResource<T, { users?: readonly Id[]; teams?: readonly Id[] }>;
   readonly record: T;
   readonly onChange: (record: T) => void;
-  /** Wording in the dialog: people are assigned to a task, but are in a team. */
+  /** Phrase in the texts of button and dialog: people are `assigned to` a task, but `in` a team. */
   readonly relation?: 'assigned to' | 'in';
 };
 
@@ -28,7 +28,7 @@ type AssigneesProps<T> = {
 type RecordWithAssignees = { readonly users: readonly AssignedUser[]; readonly teams?: readonly AssignedTeam[] };
 
 /** Button that shows the assignees of a record and opens the assignee picker. */
-export function AssigneesButton<T extends RecordWithAssignees>(props: AssigneesProps<T>) {
+export function AssigneesButton<T extends RecordWithAssignees>(props: AssigneesButtonProps<T>) {
   const [isOpen, setOpen] = useState(false);
   const { editableResource, record, relation = 'assigned to' } = props;
   const { users, teams = [] } = record;
@@ -47,7 +47,7 @@ export function AssigneesButton<T extends RecordWithAssignees>(props: AssigneesP
       >
         <span class="hidden-text">{`${capitalize(relation)} ${editableResource.nameOf(record)}: ${assigneeNames || 'nobody'}`}</span>
         {users.slice(0, MAX_AVATARS).map(({ user_id, user_name }) => (
-          <Initials key={user_id} name={user_name || '?'} />
+          <InitialsAvatar key={user_id} name={user_name || '?'} />
         ))}
         {users.length > MAX_AVATARS && (
           <span class="small soft" aria-hidden="true">
@@ -76,7 +76,7 @@ const loadUsersAndTeams = async (signal: AbortSignal) => {
   return { users: users.data, teams: teams.data };
 };
 
-const toAssigneeIds = ({
+const assigneeIdsByTypeOf = ({
   users,
   teams,
 }: RecordWithAssignees): { readonly users: readonly Id[]; readonly teams?: readonly Id[] } => ({
@@ -92,38 +92,38 @@ function AssigneePicker<T extends RecordWithAssignees>({
   onChange,
   relation = 'assigned to',
   onClose,
-}: AssigneesProps<T> & { readonly onClose: () => void }) {
+}: AssigneesButtonProps<T> & { readonly onClose: () => void }) {
   const { data, errorText: loadError } = useQuery(loadUsersAndTeams, []);
-  const [chosenIds, setChosenIds] = useState(toAssigneeIds(record));
+  const [chosenAssigneeIds, setChosenAssigneeIds] = useState(assigneeIdsByTypeOf(record));
   const [saveError, setSaveError] = useState<string>();
   const recordId = editableResource.idOf(record);
-  const save = async (event: Event) => {
+  const saveAssignees = async (event: Event) => {
     event.preventDefault();
     try {
-      const updatedRecord = await updateIfUnchanged(editableResource.resource, recordId, chosenIds, record);
-      const previousIds = toAssigneeIds(record);
+      const updatedRecord = await updateIfUnchanged(editableResource.resource, recordId, chosenAssigneeIds, record);
+      const previousAssigneeIds = assigneeIdsByTypeOf(record);
       onChange(updatedRecord);
       onClose();
       showToast('People changed.', {
         undo: () =>
           void runWithToast(async () =>
-            onChange(await updateIfUnchanged(editableResource.resource, recordId, previousIds, updatedRecord)),
+            onChange(await updateIfUnchanged(editableResource.resource, recordId, previousAssigneeIds, updatedRecord)),
           ),
       });
     } catch (error) {
-      if (error instanceof EditConflictError) onChange(error.record as T);
+      if (error instanceof EditConflictError) onChange(error.currentRecord as T);
       setSaveError(
         error instanceof EditConflictError
           ? `Somebody else has changed who is ${relation} it. Look again, then save.`
           : describeFieldError(error, 'People'),
       );
-      if (error instanceof EditConflictError) setChosenIds(toAssigneeIds(error.record as T));
+      if (error instanceof EditConflictError) setChosenAssigneeIds(assigneeIdsByTypeOf(error.currentRecord as T));
     }
   };
   const renderCheckbox = (
     assigneeType: 'users' | 'teams',
     assigneeId: string,
-    name: string,
+    assigneeName: string,
     avatar: ComponentChildren,
   ) => (
     <Checkbox
@@ -131,26 +131,29 @@ function AssigneePicker<T extends RecordWithAssignees>({
       label={
         <span class="row">
           {avatar}
-          {name}
+          {assigneeName}
         </span>
       }
-      checked={chosenIds[assigneeType]?.includes(assigneeId) ?? false}
+      checked={chosenAssigneeIds[assigneeType]?.includes(assigneeId) ?? false}
       onChange={(isChosen) => {
-        const otherIds = (chosenIds[assigneeType] ?? []).filter((otherId) => otherId !== assigneeId);
-        setChosenIds({ ...chosenIds, [assigneeType]: isChosen ? [...otherIds, assigneeId] : otherIds });
+        const otherChosenIds = (chosenAssigneeIds[assigneeType] ?? []).filter((otherId) => otherId !== assigneeId);
+        setChosenAssigneeIds({
+          ...chosenAssigneeIds,
+          [assigneeType]: isChosen ? [...otherChosenIds, assigneeId] : otherChosenIds,
+        });
       }}
     />
   );
   return (
     <Dialog title={`Who is ${relation} ${editableResource.nameOf(record)}?`} onClose={onClose}>
-      <form class="stack" onSubmit={save}>
+      <form class="stack" onSubmit={saveAssignees}>
         {saveError !== undefined && <Note tone="bad">{saveError}</Note>}
         {loadError !== undefined && <Note tone="bad">{loadError}</Note>}
-        {data === undefined && loadError === undefined && <LoadingSkeleton lines={2} />}
+        {data === undefined && loadError === undefined && <LoadingSkeleton lineCount={2} />}
         {data?.users.map((user) =>
-          renderCheckbox('users', user.user_id, displayNameOf(user), <Initials name={displayNameOf(user)} />),
+          renderCheckbox('users', user.user_id, displayNameOf(user), <InitialsAvatar name={displayNameOf(user)} />),
         )}
-        {chosenIds.teams !== undefined && data !== undefined && data.teams.length > 0 && (
+        {chosenAssigneeIds.teams !== undefined && data !== undefined && data.teams.length > 0 && (
           <>
             <h3>Teams</h3>
             {data.teams.map(({ team_id, team_name, color }) =>

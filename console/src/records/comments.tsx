@@ -7,10 +7,10 @@ import { describeFieldError } from '../app/optimistic-update.ts';
 import { hrefTo } from '../app/router.ts';
 import { collectAll, useQuery } from '../app/use-query.ts';
 import { displayNameOf } from '../app/user-name.ts';
-import { Initials, LoadingSkeleton, Note } from '../components/badge.tsx';
+import { InitialsAvatar, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Select, TextArea } from '../components/field.tsx';
-import { Timestamp } from '../components/timestamp.tsx';
+import { RelativeTime } from '../components/timestamp.tsx';
 import {
   type DeletableResource,
   formatCountWithNoun,
@@ -109,7 +109,7 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
     <section class="card padded stack" aria-label="Comments">
       <h2>Comments</h2>
       {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
-      {records.rows === undefined && records.errorText === undefined && <LoadingSkeleton lines={2} />}
+      {records.rows === undefined && records.errorText === undefined && <LoadingSkeleton lineCount={2} />}
       <ul class="comments" aria-label={`Comments on ${subjectName}`}>
         {records.rows?.map((thread) => (
           <li key={thread.comment_id}>
@@ -196,12 +196,12 @@ type CommentViewProps = {
 function CommentView({ comment, authorName, subject, onDelete }: CommentViewProps) {
   return (
     <article class="saying">
-      <Initials name={authorName} />
+      <InitialsAvatar name={authorName} />
       <div class="grow">
         <p class="row">
           <strong>{authorName}</strong>
           <span class="small soft">
-            <Timestamp timestamp={comment.date_created} />
+            <RelativeTime timestamp={comment.date_created} />
           </span>
           {subject && <span class="small soft">on {subject}</span>}
         </p>

@@ -13,8 +13,8 @@ type TaskCallbacks = {
   next?(): void;
 };
 
-const formatSubtasksSuffix = (count: number) =>
-  count === 0 ? '' : `, with ${count === 1 ? 'its subtask' : `${count} subtasks`}`;
+const formatSubtasksSuffix = (subtaskCount: number) =>
+  subtaskCount === 0 ? '' : `, with ${subtaskCount === 1 ? 'its subtask' : `${subtaskCount} subtasks`}`;
 
 /**
  * Completes a task and its open subtasks, as an optimistic update (C33). Undo reopens the task and those subtasks that

@@ -103,19 +103,21 @@ export async function countDependents(
 
 /** Returns the warning about all dependent records of a record; undefined when there are none. */
 export async function describeDependents(
-  dependentCounts: readonly Promise<DependentCount>[],
+  dependentCountPromises: readonly Promise<DependentCount>[],
 ): Promise<DeleteWarning | undefined> {
-  const [firstDependents, ...otherDependents] = (await Promise.all(dependentCounts)).filter(({ count }) => count > 0);
+  const [firstDependents, ...otherDependents] = (await Promise.all(dependentCountPromises)).filter(
+    ({ count }) => count > 0,
+  );
   if (firstDependents === undefined) return undefined;
   const isSingular = firstDependents.count === 1 && firstDependents.nestedText === '' && otherDependents.length === 0;
-  const subject =
+  const sentenceSubject =
     otherDependents.length === 0
       ? formatDependentsSubject(firstDependents.count, firstDependents.noun)
       : `Its ${formatCountWithNoun(firstDependents.count, firstDependents.noun)}`;
   const otherCountsText = otherDependents.map(({ count, noun }) => `, ${formatCountWithNoun(count, noun)}`).join('');
   return {
     confirmLabel: `Delete with ${formatCountWithNoun(firstDependents.count, firstDependents.noun)}${otherDependents.length > 0 ? ' and more' : ''}`,
-    text: `${subject}${firstDependents.nestedText}${otherCountsText} ${isSingular ? 'goes' : 'go'} with it.`,
+    text: `${sentenceSubject}${firstDependents.nestedText}${otherCountsText} ${isSingular ? 'goes' : 'go'} with it.`,
   };
 }
 

@@ -1,9 +1,14 @@
 import type { ComponentChildren } from 'preact';
 import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
 import { dayOrEmpty, formatDay, replaceDay } from '../app/calendar-dates.ts';
-import { describeFieldError, EditConflictError, inverseChanges, updateIfUnchanged } from '../app/optimistic-update.ts';
+import {
+  buildUndoChanges,
+  describeFieldError,
+  EditConflictError,
+  updateIfUnchanged,
+} from '../app/optimistic-update.ts';
 import { runWithToast } from '../app/use-query.ts';
-import { ColorDot, palette } from '../components/badge.tsx';
+import { ColorDot, colorOptions } from '../components/badge.tsx';
 import { InlineEdit, type InlineEditProps } from '../components/inline-edit.tsx';
 import { showToast } from '../components/toast.tsx';
 
@@ -87,8 +92,8 @@ export function defineColorField<T extends { readonly color: string }, Changes>(
   record: T,
 ): FieldDefinition<T, Changes> {
   const customOption = { value: record.color, text: record.color };
-  const isCustomColor = !palette.some(({ value }) => value === record.color);
-  const options = isCustomColor ? [...palette, customOption] : palette;
+  const isCustomColor = !colorOptions.some(({ value }) => value === record.color);
+  const options = isCustomColor ? [...colorOptions, customOption] : colorOptions;
   return defineChoiceField<T, Changes>('color', 'Colour', options, {
     renderValue: ({ color }) => (
       <>
@@ -127,19 +132,19 @@ export function InlineField<T extends object, Changes extends object>(props: Inl
       const undo = () =>
         runWithToast(async () =>
           onChange(
-            await updateIfUnchanged(editableResource.resource, id, inverseChanges(changes, record), updatedRecord),
+            await updateIfUnchanged(editableResource.resource, id, buildUndoChanges(changes, record), updatedRecord),
           ),
         );
       showToast(`${field.label} changed.`, { undo });
     } catch (error) {
-      if (error instanceof EditConflictError) onChange(error.record as T);
+      if (error instanceof EditConflictError) onChange(error.currentRecord as T);
       throw error;
     }
   };
   const formatError = (error: unknown) => {
     if (error instanceof InvalidInputError) return error.message;
     if (!(error instanceof EditConflictError)) return describeFieldError(error, field.label);
-    const conflictingValue = field.readValue(error.record as T);
+    const conflictingValue = field.readValue(error.currentRecord as T);
     return `Somebody else has set this to “${conflictingValue === '' ? 'nothing' : conflictingValue}” meanwhile. Enter keeps yours, Escape theirs.`;
   };
   return (

@@ -102,20 +102,20 @@ export const projectFields = {
 };
 
 /** Returns the select field for the client of a project. The options always include the current client. */
-export function projectClientField(
+export function buildProjectClientField(
   clients: readonly Client[] = [],
   project?: Project,
 ): FieldDefinition<Project, ProjectChanges> {
   const clientOptions = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  const isUnlistedClient =
+  const isClientUnlisted =
     project !== undefined &&
     project.client_id !== '0' &&
     !clientOptions.some(({ value }) => value === project.client_id);
-  const currentClientOption = isUnlistedClient ? [{ value: project.client_id, text: project.client_name }] : [];
+  const unlistedClientOptions = isClientUnlisted ? [{ value: project.client_id, text: project.client_name }] : [];
   return defineChoiceField<Project, ProjectChanges>(
     'client_id',
     'Client',
-    [{ value: '0', text: 'None' }, ...currentClientOption, ...clientOptions],
+    [{ value: '0', text: 'None' }, ...unlistedClientOptions, ...clientOptions],
     {
       renderValue: ({ client_id, client_name }) =>
         client_id === '0' ? <span class="nothing">None</span> : client_name,

@@ -10,7 +10,7 @@ type RecordPageProps<T> = {
   readonly resource: GetMethod<T>;
   readonly id: string;
   /** Title until the record is loaded, such as `Client`. */
-  readonly title: string;
+  readonly loadingTitle: string;
   /** Name of the screen that lists the records, such as `clients`. */
   readonly listScreenName: string;
   /** @param onChange receives the updated record */
@@ -18,11 +18,11 @@ type RecordPageProps<T> = {
 };
 
 /** Page of one record, with loading and error states. */
-export function RecordPage<T>({ resource, id, title, listScreenName, children }: RecordPageProps<T>) {
+export function RecordPage<T>({ resource, id, loadingTitle, listScreenName, children }: RecordPageProps<T>) {
   const { data, errorText, setData } = useQuery((signal) => resource.get(id, { signal }), [id]);
   if (data !== undefined) return <>{children(data, setData)}</>;
   return (
-    <Page title={title} calls={[]}>
+    <Page title={loadingTitle} calls={[]}>
       {errorText === undefined ? <LoadingSkeleton /> : <Note tone="bad">{errorText}</Note>}
       <div>
         <ButtonLink href={hrefTo(listScreenName)}>All {listScreenName}</ButtonLink>

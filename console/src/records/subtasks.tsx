@@ -15,7 +15,7 @@ import { subtaskFields, subtaskResource } from './task-fields.tsx';
 
 type SubtaskListProps = {
   readonly task: Task;
-  /** Incremented to reload the subtasks. */
+  /** The parent component increments this counter to reload the subtasks. */
   readonly reloadCount: number;
   /** Called when a subtask was added or deleted. */
   readonly onCountChange?: () => void;
@@ -36,18 +36,18 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.replace({ ...row, completed: '1' });
   }, [task.completed]);
-  const reportCountAfter = (applyChange: (subtask: Subtask) => void) => (subtask: Subtask) => {
-    applyChange(subtask);
+  const notifyAfterUpdate = (updateList: (subtask: Subtask) => void) => (subtask: Subtask) => {
+    updateList(subtask);
     onCountChange();
   };
   const deletion = useDelete(subtaskResource, {
-    onDeleted: reportCountAfter(records.remove),
-    onRestored: reportCountAfter(records.append),
+    onDeleted: notifyAfterUpdate(records.remove),
+    onRestored: notifyAfterUpdate(records.append),
   });
   return (
     <div class="subtasks">
       {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
-      {records.rows === undefined && records.errorText === undefined && <LoadingSkeleton lines={2} />}
+      {records.rows === undefined && records.errorText === undefined && <LoadingSkeleton lineCount={2} />}
       {records.rows !== undefined && (
         <ul aria-label={`Subtasks of ${task.task_name}`}>
           {records.rows.map((subtask) => (
@@ -90,7 +90,7 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
         label={`Add a subtask to ${task.task_name}`}
         formatError={(error) => describeFieldError(error, 'Name')}
         onAdd={async (subtask_name) =>
-          reportCountAfter(records.append)(await client.subtasks.create(task_id, { subtask_name }))
+          notifyAfterUpdate(records.append)(await client.subtasks.create(task_id, { subtask_name }))
         }
       />
       {deletion.question}

@@ -65,7 +65,7 @@ const recurrenceOptions = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const dueDateField = <T extends RecordWithDueDate, Changes>(
+export const defineDueDateField = <T extends RecordWithDueDate, Changes>(
   isDone: (record: T) => boolean,
 ): FieldDefinition<T, Changes> =>
   defineDateField<T, Changes>('due_date', 'Due', {
@@ -79,7 +79,7 @@ const isCompleted = ({ completed }: RecordWithProgress) => completed === '1';
 export const taskFields = {
   name: defineTextField<Task, TaskChanges>('task_name', 'Name'),
   start: defineDateField<Task, TaskChanges>('start_date', 'Start'),
-  due: dueDateField<Task, TaskChanges>(isCompleted),
+  due: defineDueDateField<Task, TaskChanges>(isCompleted),
   progress: defineTextField<Task, TaskChanges>('progress', 'Progress', {
     type: 'number',
     renderValue: (task) => (
@@ -106,5 +106,5 @@ export const taskFields = {
 /** Editable fields of a subtask. */
 export const subtaskFields = {
   name: defineTextField<Subtask, SubtaskChanges>('subtask_name', 'Name'),
-  due: dueDateField<Subtask, SubtaskChanges>(isCompleted),
+  due: defineDueDateField<Subtask, SubtaskChanges>(isCompleted),
 };

@@ -124,7 +124,7 @@ for (const { row, from, decision, attempt: changedAttempt, changes } of stateTab
   test(row, () => {
     const next = applyDecision(from, decision, attempt(changedAttempt), NOW);
     assert.deepEqual(next, { ...from, ...changes });
-    // What is stored is written only if it is another object.
+    // The completer writes the stored part only if it is another object.
     assert.equal(next.stored === from.stored, changes.stored === undefined);
   });
 }

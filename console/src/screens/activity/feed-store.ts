@@ -2,31 +2,31 @@ import type { ActivityDelivery, Occurrence } from '../../../../packages/sdk/src/
 import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import type { FeedEntry } from '../../../../packages/sdk/src/notifications.ts';
 import { parseTimestamp } from '../../components/timestamp.tsx';
-import { readStatusOf } from '../../delivery/delivery-badges.tsx';
+import { receiptStatusOf } from '../../delivery/delivery-badges.tsx';
 
-/** A delivered webhook without a read receipt is polled often during this time after its delivery, then slowly. */
+/** Time after a delivery during which a missing read receipt is polled often; after that it is polled slowly. */
 const FAST_READ_POLL_PERIOD_MS = 30_000;
 
-/** A delivered webhook without a read receipt is polled until this time after its delivery, and then no longer. */
+/** Time after a delivery at which the polling for a missing read receipt stops. */
 const READ_POLL_TIMEOUT_MS = 3_600_000;
 
-/** A delivery that is pending for longer than this is polled slowly, because its hook is failing. */
+/** Time during which a pending delivery is polled often; later it is polled slowly, because its hook is failing. */
 const FAST_PENDING_POLL_PERIOD_MS = 20_000;
 
-/** An occurrence with its deliveries; `deliveries` is undefined until loaded. */
+/** An occurrence (domain event) of the feed, with its deliveries; `deliveries` is undefined until loaded. */
 export type ActivityEntry = FeedEntry & { readonly deliveries?: readonly ActivityDelivery[] };
 
 const isHookKind = (kind: string) => hookKinds.some((hookKind) => hookKind === kind);
 
 /**
- * Converts a feed entry to an activity entry. If hooks cannot subscribe to the kind, the entry never has deliveries:
- * `deliveries` is set to an empty list, so that they are not loaded.
+ * Converts a feed entry to an activity entry. If hooks cannot subscribe to the event kind, there are no deliveries to
+ * load: `deliveries` is then set to an empty list.
  */
 export function toActivityEntry(feedEntry: FeedEntry): ActivityEntry {
   return isHookKind(feedEntry.kind) ? feedEntry : { ...feedEntry, deliveries: [] };
 }
 
-/** Returns when to poll an entry again: soon, later, or never because its deliveries are final. */
+/** Returns how soon to poll the deliveries of an entry again; `never` means that their states are final. */
 export function pollUrgencyOf({ deliveries }: ActivityEntry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
   const ageMsOf = (timestamp: string) => now - (parseTimestamp(timestamp)?.getTime() ?? 0);
@@ -35,11 +35,13 @@ export function pollUrgencyOf({ deliveries }: ActivityEntry, now: number): 'soon
     deliveries.some(({ state, created_at }) => state === 'pending' && ageMsOf(created_at) < FAST_PENDING_POLL_PERIOD_MS)
   )
     return 'soon';
-  const isUnread = (delivery: ActivityDelivery, maxAgeMs: number) =>
-    readStatusOf(delivery) === 'never read' && ageMsOf(delivery.date_finalized) < maxAgeMs;
+  const isRecentAndUnread = (delivery: ActivityDelivery, maxAgeMs: number) =>
+    receiptStatusOf(delivery) === 'never read' && ageMsOf(delivery.date_finalized) < maxAgeMs;
   // A receiver that fetches the record usually does so within seconds of the delivery.
-  if (deliveries.some((delivery) => isUnread(delivery, FAST_READ_POLL_PERIOD_MS))) return 'soon';
-  return deliveries.some((delivery) => delivery.state === 'pending' || isUnread(delivery, READ_POLL_TIMEOUT_MS))
+  if (deliveries.some((delivery) => isRecentAndUnread(delivery, FAST_READ_POLL_PERIOD_MS))) return 'soon';
+  return deliveries.some(
+    (delivery) => delivery.state === 'pending' || isRecentAndUnread(delivery, READ_POLL_TIMEOUT_MS),
+  )
     ? 'later'
     : 'never';
 }
@@ -67,7 +69,7 @@ export function mergeDeliveries(
   return hasChanged ? mergedEntries : entries;
 }
 
-/** Returns the cursor right after an entry. A list request with it as `before` includes the entry itself. */
+/** Returns the feed cursor right after an entry. A list request with this cursor as `before` includes the entry. */
 export function feedCursorAfter(cursor: string): string {
   return String(Number(cursor) + 1);
 }

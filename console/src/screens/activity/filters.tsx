@@ -30,15 +30,15 @@ export function readFeedFilters(query: URLSearchParams): ActivityFeedFilters {
   };
 }
 
-/** Filter controls of the feed: kind and hook. Admins also choose between everybody's activity and their own. */
+/** Filter controls of the feed: event kind and hook. Admins also choose between everybody's activity and their own. */
 export function FeedFilterControls({ filters }: { readonly filters: ActivityFeedFilters }) {
   const { data } = useQuery((signal) => client.hooks.list({}, { signal }), []);
   const hookOptions = (data?.data ?? []).map((hook) => ({
     value: hook.id,
     text: `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}${hook.state === 'ended' ? ' (ended)' : ''}`,
   }));
-  const isUnlistedHook = filters.hookId !== undefined && !hookOptions.some(({ value }) => value === filters.hookId);
-  const setFilters = (changes: Record<string, string | undefined>) =>
+  const isHookUnlisted = filters.hookId !== undefined && !hookOptions.some(({ value }) => value === filters.hookId);
+  const updateFilters = (changes: Record<string, string | undefined>) =>
     updateQueryParams({ ...changes, before: undefined });
   return (
     <search class="row">
@@ -50,7 +50,7 @@ export function FeedFilterControls({ filters }: { readonly filters: ActivityFeed
           { value: '', text: 'Every kind' },
           ...feedKinds.map((value) => ({ value, text: formatKindTitle(value) })),
         ]}
-        onChange={(kind) => setFilters({ kind })}
+        onChange={(kind) => updateFilters({ kind })}
       />
       <Select<string>
         label="Hook"
@@ -58,10 +58,10 @@ export function FeedFilterControls({ filters }: { readonly filters: ActivityFeed
         value={filters.hookId ?? ''}
         options={[
           { value: '', text: 'Every hook, and none' },
-          ...(isUnlistedHook ? [{ value: filters.hookId ?? '', text: `Hook ${filters.hookId}` }] : []),
+          ...(isHookUnlisted ? [{ value: filters.hookId ?? '', text: `Hook ${filters.hookId}` }] : []),
           ...hookOptions,
         ]}
-        onChange={(hookId) => setFilters({ hook: hookId })}
+        onChange={(hookId) => updateFilters({ hook: hookId })}
       />
       {isAdmin() && (
         <RadioGroup
@@ -71,7 +71,7 @@ export function FeedFilterControls({ filters }: { readonly filters: ActivityFeed
             { value: 'account', text: 'Everybody' },
             { value: 'own', text: 'You' },
           ]}
-          onChange={(scope) => setFilters({ scope: scope === 'own' ? 'own' : undefined })}
+          onChange={(scope) => updateFilters({ scope: scope === 'own' ? 'own' : undefined })}
         />
       )}
     </search>

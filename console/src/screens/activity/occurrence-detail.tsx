@@ -11,7 +11,7 @@ import { ClockTime, formatDuration, parseTimestamp } from '../../components/time
 import {
   capitalize,
   NEVER_READ_TEXT,
-  readStatusOf,
+  receiptStatusOf,
   TargetUrl,
   WebhookRequest,
 } from '../../delivery/delivery-badges.tsx';
@@ -29,10 +29,10 @@ const FAST_POLL_INTERVAL_MS = 1_000;
 const SLOW_POLL_INTERVAL_MS = 5_000;
 
 /**
- * A delivery that is pending for longer than this without an attempt is queued behind an earlier delivery of a
- * failing hook.
+ * A delivery that is pending for longer than this time without an attempt is shown as queued behind an earlier
+ * delivery of a failing hook.
  */
-const QUEUED_AFTER_MS = 20_000;
+const QUEUED_THRESHOLD_MS = 20_000;
 
 /** Maximum number of deliveries whose attempts are loaded; an occurrence may have thousands of deliveries. */
 const MAX_SHOWN_DELIVERIES = 20;
@@ -56,11 +56,11 @@ async function loadOccurrence(cursor: string, signal: AbortSignal): Promise<Occu
   return { occurrence, detailsByDeliveryId: new Map(deliveryDetails.map((detail) => [detail.id, detail])) };
 }
 
-/** Page with the timeline of one occurrence: commit, attempts, delivery and read receipt. */
+/** Page with the timeline of one occurrence (domain event): commit, attempts, delivery and read receipt. */
 export default function OccurrencePage({ id: cursor }: RecordProps) {
   const { data, errorText, isLoading, reload } = useQuery((signal) => loadOccurrence(cursor, signal), [cursor]);
-  const urgency = data === undefined ? 'never' : pollUrgencyOf(data.occurrence, Date.now());
-  usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[urgency], reload);
+  const pollUrgency = data === undefined ? 'never' : pollUrgencyOf(data.occurrence, Date.now());
+  usePolling({ soon: FAST_POLL_INTERVAL_MS, later: SLOW_POLL_INTERVAL_MS, never: undefined }[pollUrgency], reload);
   const recordPath = data === undefined ? '' : recordPathOf(data.occurrence.resource_url);
   return (
     <Page
@@ -81,10 +81,11 @@ export default function OccurrencePage({ id: cursor }: RecordProps) {
   );
 }
 
-function apiCallsForOccurrence(cursor: string, data: OccurrenceWithAttempts | undefined) {
+function apiCallsForOccurrence(cursor: string, occurrenceWithAttempts: OccurrenceWithAttempts | undefined) {
   if (!isCursor(cursor)) return [];
   const previousCursor = Math.max(0, Number(cursor) - 1);
-  const recordPath = data === undefined ? undefined : recordPathOf(data.occurrence.resource_url);
+  const recordPath =
+    occurrenceWithAttempts === undefined ? undefined : recordPathOf(occurrenceWithAttempts.occurrence.resource_url);
   const [resourceName = '', recordId = ''] = (recordPath ?? '').split('/').slice(1);
   return [
     {
@@ -103,7 +104,7 @@ function apiCallsForOccurrence(cursor: string, data: OccurrenceWithAttempts | un
             sdk: `${resourceName.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())}.get('${recordId}')`,
           } as const,
         ]),
-    ...[...(data?.detailsByDeliveryId.keys() ?? [])].map(
+    ...[...(occurrenceWithAttempts?.detailsByDeliveryId.keys() ?? [])].map(
       (deliveryId) =>
         ({
           description: `Delivery ${deliveryId} with its attempts`,
@@ -118,7 +119,7 @@ function apiCallsForOccurrence(cursor: string, data: OccurrenceWithAttempts | un
 function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithAttempts) {
   const { deliveries } = occurrence;
   const isHookKind = hookKinds.some((hookKind) => hookKind === occurrence.kind);
-  const hiddenCount = deliveries.length - MAX_SHOWN_DELIVERIES;
+  const hiddenDeliveryCount = deliveries.length - MAX_SHOWN_DELIVERIES;
   return (
     <>
       <ol class="card padded time-line">
@@ -144,8 +145,8 @@ function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithA
       {deliveries.slice(0, MAX_SHOWN_DELIVERIES).map((delivery) => (
         <DeliveryTimeline key={delivery.id} delivery={delivery} detail={detailsByDeliveryId.get(delivery.id)} />
       ))}
-      {hiddenCount > 0 && (
-        <p class="soft">{formatCount(hiddenCount, 'more hook')} are told by the list of deliveries.</p>
+      {hiddenDeliveryCount > 0 && (
+        <p class="soft">{formatCount(hiddenDeliveryCount, 'more hook')} are told by the list of deliveries.</p>
       )}
     </>
   );
@@ -194,7 +195,8 @@ function DeliveryTimeline({
 function CurrentStateStep({ delivery }: { readonly delivery: ActivityDelivery }) {
   if (delivery.state === 'pending') {
     const isQueued =
-      delivery.attempts === '0' && Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_AFTER_MS;
+      delivery.attempts === '0' &&
+      Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_THRESHOLD_MS;
     if (isQueued) {
       return (
         <TimelineStep tone="info" title="Waits its turn">
@@ -216,14 +218,14 @@ function CurrentStateStep({ delivery }: { readonly delivery: ActivityDelivery })
       </TimelineStep>
     );
   }
-  if (readStatusOf(delivery) === 'never read') {
+  if (receiptStatusOf(delivery) === 'never read') {
     return (
       <TimelineStep tone="warn" title="Told, never read">
         {NEVER_READ_TEXT}
       </TimelineStep>
     );
   }
-  if (readStatusOf(delivery) === 'not delivered') return null;
+  if (receiptStatusOf(delivery) === 'not delivered') return null;
   const fetchDelayMs =
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (

@@ -4,7 +4,7 @@ import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { hrefTo } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
-import { ReadReceipt, readStatusOf } from '../../delivery/delivery-badges.tsx';
+import { ReadReceipt, receiptStatusOf } from '../../delivery/delivery-badges.tsx';
 import {
   describeOutcome,
   formatCount,
@@ -87,8 +87,8 @@ function DeliverySummary({ deliveries }: { readonly deliveries: readonly Activit
   const deliveredCount = countDeliveries(({ state }) => state === 'delivered');
   const pendingCount = countDeliveries(({ state }) => state === 'pending');
   const undeliveredCount = deliveries.length - deliveredCount - pendingCount;
-  const readCount = countDeliveries((delivery) => readStatusOf(delivery) === 'read');
-  const unreadCount = countDeliveries((delivery) => readStatusOf(delivery) === 'never read');
+  const readCount = countDeliveries((delivery) => receiptStatusOf(delivery) === 'read');
+  const unreadCount = countDeliveries((delivery) => receiptStatusOf(delivery) === 'never read');
   return (
     <span class="row told sum">
       {deliveredCount > 0 && <Badge tone="good">{deliveredCount} delivered</Badge>}

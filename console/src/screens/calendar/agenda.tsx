@@ -3,13 +3,13 @@ import { today } from '../../app/calendar-dates.ts';
 import { Button } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { type CalendarEntry, isEntryOnDay } from './entries.ts';
-import { entryLabel } from './event-calendar-adapter.ts';
+import { formatEntryLabel } from './event-calendar-adapter.ts';
 import { formatEventTimes, formatLongDay, formatShortDay, formatWeekday } from './locale.ts';
 import { type Day, type DayRange, listDays } from './time-math.ts';
 import './agenda.css';
 
 /** Number of rows that are rendered at first, and that the button below the list adds. */
-const BATCH_SIZE = 300;
+const ROWS_PER_BATCH = 300;
 
 type AgendaProps = {
   readonly days: DayRange;
@@ -20,7 +20,7 @@ type AgendaProps = {
 
 /** List view of the calendar: the days of a month that have entries. */
 export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
-  const [maxRows, setMaxRows] = useState(BATCH_SIZE);
+  const [maxRows, setMaxRows] = useState(ROWS_PER_BATCH);
   const dayGroups = listDays(days)
     .map((day) => ({ day, on: findListedEntries(entries, day, days) }))
     .filter(({ on }) => on.length > 0);
@@ -50,8 +50,8 @@ export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
       {remainingRows < 0 && (
         <p class="after">
           <Button
-            onClick={() => setMaxRows(maxRows + BATCH_SIZE)}
-          >{`Show ${Math.min(BATCH_SIZE, -remainingRows)} more`}</Button>
+            onClick={() => setMaxRows(maxRows + ROWS_PER_BATCH)}
+          >{`Show ${Math.min(ROWS_PER_BATCH, -remainingRows)} more`}</Button>
         </p>
       )}
     </div>
@@ -74,7 +74,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' |
       <span class="time number">{formatTimeColumn(entry)}</span>
       <span class="title cut">{title}</span>
       <span class="project cut">{projectName}</span>
-      <span class="hidden-text">{entryLabel(entry)}</span>
+      <span class="hidden-text">{formatEntryLabel(entry)}</span>
     </button>
   );
 }

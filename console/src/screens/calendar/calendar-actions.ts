@@ -1,6 +1,6 @@
 import type { CalendarEvent, EventChanges, EventInput } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { inverseChanges, updateIfUnchanged } from '../../app/optimistic-update.ts';
+import { buildUndoChanges, updateIfUnchanged } from '../../app/optimistic-update.ts';
 import { describeError } from '../../app/use-query.ts';
 import { showToast } from '../../components/toast.tsx';
 import { RangeCache } from './range-cache.ts';
@@ -8,60 +8,60 @@ import { RangeCache } from './range-cache.ts';
 /** Cache of the events that the calendar has loaded. */
 export const eventCache = new RangeCache();
 
-const quoteName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
+const quoteEventName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
-const showError = (error: unknown) => showToast(describeError(error), { isError: true });
+const showErrorToast = (error: unknown) => showToast(describeError(error), { isError: true });
 
 const inputFromEvent = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };
 };
 
 /** Creates an event and shows it, with a toast that offers Undo. */
-export async function createEvent(input: EventInput): Promise<CalendarEvent> {
-  const event = await client.events.create(input);
+export async function createEvent(eventInput: EventInput): Promise<CalendarEvent> {
+  const event = await client.events.create(eventInput);
   eventCache.putEvent(event);
-  showToast(`${quoteName(event)} created.`, { undo: () => void undoCreate([event]) });
+  showToast(`${quoteEventName(event)} created.`, { undo: () => void undoCreateEvents([event]) });
   return event;
 }
 
 /** Options of `createEvents`: `onProgress` receives the number of created events; `signal` stops the series. */
-export type SeriesProgress = { readonly onProgress: (count: number) => void; readonly signal: AbortSignal };
+export type CreateEventsOptions = { readonly onProgress: (createdCount: number) => void; readonly signal: AbortSignal };
 
 /**
  * Creates events one by one, until all are created or the signal aborts. Events that were created before an abort or
  * error remain; Undo deletes them.
  */
 export async function createEvents(
-  inputs: readonly EventInput[],
-  { onProgress, signal }: SeriesProgress,
+  eventInputs: readonly EventInput[],
+  { onProgress, signal }: CreateEventsOptions,
 ): Promise<void> {
-  const events: CalendarEvent[] = [];
-  const showResult = (suffix: string) =>
-    showToast(`${events.length} ${events.length === 1 ? 'event' : 'events'} created${suffix}.`, {
-      undo: () => void undoCreate(events),
+  const createdEvents: CalendarEvent[] = [];
+  const showResultToast = (resultSuffix: string) =>
+    showToast(`${createdEvents.length} ${createdEvents.length === 1 ? 'event' : 'events'} created${resultSuffix}.`, {
+      undo: () => void undoCreateEvents(createdEvents),
     });
-  for (const input of inputs) {
-    if (signal.aborted) return showResult(', and stopped');
+  for (const eventInput of eventInputs) {
+    if (signal.aborted) return showResultToast(', and stopped');
     try {
-      events.push(await client.events.create(input));
+      createdEvents.push(await client.events.create(eventInput));
     } catch (error) {
-      if (events.length > 0) showResult(' before it failed');
+      if (createdEvents.length > 0) showResultToast(' before it failed');
       throw error;
     }
-    eventCache.putEvent(events.at(-1) as CalendarEvent);
-    onProgress(events.length);
+    eventCache.putEvent(createdEvents.at(-1) as CalendarEvent);
+    onProgress(createdEvents.length);
   }
-  showResult('');
+  showResultToast('');
 }
 
-async function undoCreate(events: readonly CalendarEvent[]): Promise<void> {
+async function undoCreateEvents(events: readonly CalendarEvent[]): Promise<void> {
   for (const event of events) {
     try {
       await eventCache.updateOptimistically(event, undefined, () =>
         client.events.delete(event.event_id).then(() => undefined),
       );
     } catch (error) {
-      return showError(error);
+      return showErrorToast(error);
     }
   }
 }
@@ -81,9 +81,9 @@ export async function updateEvent(
     updatedEvent = await updateIfUnchanged(client.events, originalEvent.event_id, changes, originalEvent);
     return updatedEvent;
   });
-  const undo = () =>
-    void updateEvent(updatedEvent, inverseChanges(changes, originalEvent), 'is as it was').catch(showError);
-  showToast(`${quoteName(updatedEvent)} ${successText}.`, { undo });
+  const undoUpdate = () =>
+    void updateEvent(updatedEvent, buildUndoChanges(changes, originalEvent), 'is as it was').catch(showErrorToast);
+  showToast(`${quoteEventName(updatedEvent)} ${successText}.`, { undo: undoUpdate });
 }
 
 /** Moves an event by drag or keyboard; errors are shown as a toast. */
@@ -91,7 +91,7 @@ export async function moveEvent(originalEvent: CalendarEvent, changes: EventChan
   try {
     await updateEvent(originalEvent, changes, 'moved');
   } catch (error) {
-    showError(error);
+    showErrorToast(error);
   }
 }
 
@@ -101,18 +101,18 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
     await eventCache.updateOptimistically(event, undefined, () =>
       client.events.delete(event.event_id).then(() => undefined),
     );
-    showToast(`${quoteName(event)} deleted.`, { undo: () => void undoDelete(event) });
+    showToast(`${quoteEventName(event)} deleted.`, { undo: () => void undoDeleteEvent(event) });
   } catch (error) {
-    showError(error);
+    showErrorToast(error);
   }
 }
 
-async function undoDelete(event: CalendarEvent): Promise<void> {
+async function undoDeleteEvent(event: CalendarEvent): Promise<void> {
   try {
     eventCache.putEvent(await client.events.create(inputFromEvent(event)));
-    showToast(`${quoteName(event)} is back.`);
+    showToast(`${quoteEventName(event)} is back.`);
   } catch (error) {
-    showError(error);
+    showErrorToast(error);
   }
 }
 
@@ -120,8 +120,8 @@ export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
     const eventCopy = await client.events.create(inputFromEvent(event));
     eventCache.putEvent(eventCopy);
-    showToast(`${quoteName(eventCopy)} duplicated.`, { undo: () => void undoCreate([eventCopy]) });
+    showToast(`${quoteEventName(eventCopy)} duplicated.`, { undo: () => void undoCreateEvents([eventCopy]) });
   } catch (error) {
-    showError(error);
+    showErrorToast(error);
   }
 }

@@ -22,22 +22,22 @@ export function CalendarBoard({ callbacks, onCursorMove, onEntryKey, isDialogOpe
   const latestCallbacks = useRef(callbacks);
   latestCallbacks.current = callbacks;
   // Keep the focused day in a ref, because key events can arrive faster than the grid is rendered.
-  const cursorRef = useRef(state.cursor);
-  cursorRef.current = state.cursor;
+  const cursorRef = useRef(state.cursorDay);
+  cursorRef.current = state.cursorDay;
   useLayoutEffect(() => {
     if (containerRef.current === null) return;
     const newGrid = new CalendarGrid(containerRef.current, state, () => latestCallbacks.current);
     gridRef.current = newGrid;
-    const observer = new ResizeObserver(() => newGrid.resize());
+    const observer = new ResizeObserver(() => newGrid.updateAfterResize());
     observer.observe(containerRef.current);
     return () => {
       observer.disconnect();
       newGrid.close();
     };
   }, []);
-  useLayoutEffect(() => gridRef.current?.show(state));
+  useLayoutEffect(() => gridRef.current?.showState(state));
   useEffect(() => {
-    if (!isDialogOpen) gridRef.current?.unselect();
+    if (!isDialogOpen) gridRef.current?.clearSelection();
   }, [isDialogOpen]);
 
   const handleDayKey = (event: KeyboardEvent) => {
@@ -51,20 +51,20 @@ export function CalendarBoard({ callbacks, onCursorMove, onEntryKey, isDialogOpe
     }
     if (event.key !== 'Enter' && event.key !== ' ') return;
     event.preventDefault();
-    const firstEntry = gridRef.current?.entriesOn(cursorRef.current)[0];
+    const firstEntry = gridRef.current?.entriesOnDay(cursorRef.current)[0];
     if (firstEntry === undefined) callbacks.onSlotClicked(toWholeDaySpan(cursorRef.current));
     // If the entry is hidden because the day has too many entries, open the dialog of the day.
     else if (gridRef.current?.focusEntry(firstEntry.id) !== true) callbacks.openDay(cursorRef.current);
   };
   const handleEntryKey = (event: KeyboardEvent, entryElement: HTMLElement) => {
     if (event.key === 'Escape') return gridRef.current?.focusDay(cursorRef.current);
-    const entry = gridRef.current?.entryOf(entryElement);
+    const entry = gridRef.current?.entryOfElement(entryElement);
     const hasNoModifierKey = !event.shiftKey && !event.altKey;
     const entryOffset = hasNoModifierKey ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined;
     if (entryOffset !== undefined) {
       event.preventDefault();
       const focusableIds = [
-        ...(gridRef.current?.entriesOn(cursorRef.current) ?? []).map(({ id }) => id),
+        ...(gridRef.current?.entriesOnDay(cursorRef.current) ?? []).map(({ id }) => id),
         `m${cursorRef.current}`,
       ];
       const currentIndex = focusableIds.indexOf(entryElement.dataset.id ?? '');

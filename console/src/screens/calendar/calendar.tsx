@@ -21,7 +21,7 @@ import { EventDialog, type EventDraft, toEventDraft } from './event-dialog.tsx';
 import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
 import { useShortcuts } from './keys.ts';
 import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
-import { QUICK_LINE_INPUT_ID, QuickLine } from './quick-line.tsx';
+import { QUICK_ADD_INPUT_ID, QuickAddForm } from './quick-line.tsx';
 import { followChanges, MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
 import {
   type Day,
@@ -29,12 +29,12 @@ import {
   isDay,
   moveDates,
   plusSeconds,
+  plusViewPeriods,
   resizeDates,
-  stepDate,
   type TimeSpan,
   toEventDates,
   toFormDates,
-  visibleDays,
+  visibleDaysFor,
 } from './time-math.ts';
 import './calendar.css';
 
@@ -54,25 +54,26 @@ const DAY_S = 86_400;
 const NARROW_SCREEN_QUERY = '(max-width: 760px)';
 
 /** Reads the view, the day and the filters from the query of the route. */
-function readQuery() {
+function readCalendarQuery() {
   const { query } = currentRoute.value;
   const view = VIEW_OPTIONS.find(({ value }) => value === query.get('view'))?.value ?? 'month';
   const date = query.get('date') ?? '';
   return {
     view,
     day: isDay(date) ? date : today(),
-    chosen: (query.get('projects') ?? '').split(',').filter((id) => /^\d+$/.test(id)),
+    chosen: (query.get('projects') ?? '').split(',').filter((projectId) => /^\d+$/.test(projectId)),
     text: query.get('q') ?? '',
     hasTasks: query.get('tasks') === '1',
   };
 }
 
-const focusElement = (id: string) => document.getElementById(id)?.focus();
+const focusElementById = (elementId: string) => document.getElementById(elementId)?.focus();
 
 export default function CalendarScreen() {
-  const { view, day, chosen, text, hasTasks } = readQuery();
-  const days = visibleDays(view, day, firstWeekday);
+  const { view, day, chosen, text, hasTasks } = readCalendarQuery();
+  const days = visibleDaysFor(view, day, firstWeekday);
   const [openDialog, setOpenDialog] = useState<OpenDialog>();
+  // The cursor is the day that has the keyboard focus.
   const [cursorDay, setCursorDay] = useState(day);
   useEffect(() => setCursorDay(day), [day]);
   const { projects, held } = useCalendarData(view, day, hasTasks);
@@ -83,46 +84,47 @@ export default function CalendarScreen() {
 
   const showDate = (date: Day, newView: CalendarView = view) =>
     updateQueryParams({ date: date === today() ? undefined : date, view: newView === 'month' ? undefined : newView });
-  const moveCursor = (nextDay: Day, isPageMove = false) => {
+  const moveCursor = (nextDay: Day, isPageJump = false) => {
     setCursorDay(nextDay);
-    if (isPageMove || nextDay < days.from || nextDay > days.to) showDate(nextDay);
+    if (isPageJump || nextDay < days.from || nextDay > days.to) showDate(nextDay);
   };
-  const stepView = (count: number) => showDate(stepDate(view, day, count));
-  const openNewEvent = (timeSpan: TimeSpan) => setOpenDialog({ draft: emptyDraft(timeSpan, chosen) });
-  const openNewEventOn = (date: Day) =>
-    openNewEvent({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
+  const moveByPeriods = (periodCount: number) => showDate(plusViewPeriods(view, day, periodCount));
+  const openNewEventDialog = (timeSpan: TimeSpan) => setOpenDialog({ draft: createEmptyDraft(timeSpan, chosen) });
+  const openNewEventForDay = (date: Day) =>
+    openNewEventDialog({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
   const openEntry = ({ event, task }: CalendarEntry) => {
     if (event !== undefined) setOpenDialog({ draft: toEventDraft(event) });
     else if (task !== undefined) location.hash = hrefTo('tasks', task.task_id);
   };
-  const onKey = (keyEvent: KeyboardEvent, entry: CalendarEntry) => handleEntryKey(keyEvent, entry, openEntry);
-  const callbacks: GridCallbacks = {
+  const onEntryKey = (keyEvent: KeyboardEvent, entry: CalendarEntry) => runEntryShortcut(keyEvent, entry, openEntry);
+  const gridCallbacks: GridCallbacks = {
     openEntry,
     openDay: (date) => setOpenDialog({ day: date }),
-    onRangeSelected: openNewEvent,
+    onRangeSelected: openNewEventDialog,
     onSlotClicked(timeSpan) {
       // On a narrow screen a tap on a day opens the day view instead of the form.
       if (view === 'month' && matchMedia(NARROW_SCREEN_QUERY).matches) showDate(dayOf(timeSpan.start), 'day');
-      else openNewEvent(timeSpan);
+      else openNewEventDialog(timeSpan);
     },
-    moveEntry: ({ event }, seconds) => event !== undefined && void moveEvent(event, moveDates(event, seconds)),
-    resizeEntry: ({ event }, seconds) => event !== undefined && void moveEvent(event, resizeDates(event, seconds)),
+    moveEntry: ({ event }, deltaS) => event !== undefined && void moveEvent(event, moveDates(event, deltaS)),
+    resizeEntry: ({ event }, edgeDeltaS) =>
+      event !== undefined && void moveEvent(event, resizeDates(event, edgeDeltaS)),
   };
   useShortcuts({
-    n: () => openNewEventOn(cursorDay),
-    q: () => focusElement(QUICK_LINE_INPUT_ID),
-    '/': () => focusElement(SEARCH_INPUT_ID),
+    n: () => openNewEventForDay(cursorDay),
+    q: () => focusElementById(QUICK_ADD_INPUT_ID),
+    '/': () => focusElementById(SEARCH_INPUT_ID),
     '?': () => setOpenDialog('help'),
     t: () => showDate(today()),
-    j: () => stepView(1),
-    k: () => stepView(-1),
+    j: () => moveByPeriods(1),
+    k: () => moveByPeriods(-1),
     m: () => showDate(cursorDay, 'month'),
     w: () => showDate(cursorDay, 'week'),
     d: () => showDate(cursorDay, 'day'),
     l: () => showDate(cursorDay, 'list'),
   });
 
-  const showIfHidden = (date: Day) => {
+  const showDateIfHidden = (date: Day) => {
     if (date < days.from || date > days.to) showDate(date);
   };
   const exampleEventId = entries.find(({ event }) => event !== undefined)?.event?.event_id ?? '1';
@@ -137,10 +139,14 @@ export default function CalendarScreen() {
             <Button
               icon="chevron"
               label={`Previous ${view === 'list' ? 'month' : view}`}
-              onClick={() => stepView(-1)}
+              onClick={() => moveByPeriods(-1)}
             />
             <Button onClick={() => showDate(today())}>Today</Button>
-            <Button icon="chevron" label={`Next ${view === 'list' ? 'month' : view}`} onClick={() => stepView(1)} />
+            <Button
+              icon="chevron"
+              label={`Next ${view === 'list' ? 'month' : view}`}
+              onClick={() => moveByPeriods(1)}
+            />
           </span>
           <RadioGroup
             label="View"
@@ -149,7 +155,7 @@ export default function CalendarScreen() {
             onChange={(newView) => showDate(cursorDay, newView)}
           />
           <Button icon="calendar" label="Subscribe or import" onClick={() => setOpenDialog('exchange')} />
-          <Button variant="primary" icon="plus" onClick={() => openNewEventOn(cursorDay)}>
+          <Button variant="primary" icon="plus" onClick={() => openNewEventForDay(cursorDay)}>
             New event
           </Button>
         </>
@@ -157,7 +163,7 @@ export default function CalendarScreen() {
     >
       <div class="calendar" data-shown={held?.isComplete === true ? `${view} ${days.from}` : ''}>
         <div class="above">
-          <QuickLine projects={projects} defaultDay={cursorDay} onCreated={showIfHidden} />
+          <QuickAddForm projects={projects} defaultDay={cursorDay} onCreated={showDateIfHidden} />
           <CalendarFilterControls
             data={held}
             projects={projects}
@@ -166,12 +172,12 @@ export default function CalendarScreen() {
             hasTasks={hasTasks}
           />
         </div>
-        <StatusLine rangeData={held} isFiltered={text !== '' || chosen.length > 0} count={entries.length} />
+        <StatusLine rangeData={held} isFiltered={text !== '' || chosen.length > 0} entryCount={entries.length} />
         {view === 'list' ? (
-          <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onKey} />
+          <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onEntryKey} />
         ) : (
           <CalendarBoard
-            {...{ view, day, days, entries, cursor: cursorDay, callbacks, onEntryKey: onKey }}
+            {...{ view, day, days, entries, cursorDay, callbacks: gridCallbacks, onEntryKey }}
             onCursorMove={moveCursor}
             isDialogOpen={openDialog !== undefined}
           />
@@ -179,14 +185,14 @@ export default function CalendarScreen() {
       </div>
       {openDialog === 'help' && <ShortcutsDialog onClose={() => setOpenDialog(undefined)} />}
       {openDialog === 'exchange' && (
-        <LazyExchangeDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
+        <LazyImportExportDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
       )}
       {typeof openDialog === 'object' && 'draft' in openDialog && (
         <EventDialog
           draft={openDialog.draft}
           projects={[...projects.values()]}
           onClose={() => setOpenDialog(undefined)}
-          onDone={showIfHidden}
+          onDone={showDateIfHidden}
         />
       )}
       {typeof openDialog === 'object' && 'day' in openDialog && (
@@ -194,8 +200,8 @@ export default function CalendarScreen() {
           day={openDialog.day}
           entries={entries}
           onOpen={openEntry}
-          onKey={onKey}
-          onNew={() => openNewEventOn(openDialog.day)}
+          onEntryKey={onEntryKey}
+          onNewEvent={() => openNewEventForDay(openDialog.day)}
           onClose={() => setOpenDialog(undefined)}
         />
       )}
@@ -204,7 +210,7 @@ export default function CalendarScreen() {
 }
 
 /** Loads the code of the dialog for import and subscription on demand. */
-function LazyExchangeDialog(props: ComponentProps<typeof import('./import-export.tsx').default>) {
+function LazyImportExportDialog(props: ComponentProps<typeof import('./import-export.tsx').default>) {
   const { data } = useQuery(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
@@ -218,12 +224,12 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
   );
   useEffect(() => {
     const abortController = new AbortController();
-    const scope = isAdmin() ? 'account' : 'own';
+    const feedScope = isAdmin() ? 'account' : 'own';
     // The feed of a member contains only the member's own changes, so cached days may be stale. They are loaded
     // again when they are shown.
-    eventCache.isKeptFresh = scope === 'account';
+    eventCache.isKeptFresh = feedScope === 'account';
     void followChanges(
-      scope,
+      feedScope,
       { reloadEvents: () => eventCache.reload(), reloadProjects: async () => projectsQuery.reload() },
       abortController.signal,
     );
@@ -235,9 +241,11 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
       eventCache.close();
     };
   }, []);
-  const days = visibleDays(view, day, firstWeekday);
+  const days = visibleDaysFor(view, day, firstWeekday);
   useEffect(() => {
-    const adjacentRanges = [1, -1].map((count) => visibleDays(view, stepDate(view, day, count), firstWeekday));
+    const adjacentRanges = [1, -1].map((periodOffset) =>
+      visibleDaysFor(view, plusViewPeriods(view, day, periodOffset), firstWeekday),
+    );
     eventCache.showRange({ days, hasTasks }, adjacentRanges);
   }, [view, days.from, hasTasks]);
   const visibleData = eventCache.visibleData.value;
@@ -247,7 +255,7 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
   };
 }
 
-function emptyDraft(timeSpan: TimeSpan, chosenProjectIds: readonly string[]): EventDraft {
+function createEmptyDraft(timeSpan: TimeSpan, chosenProjectIds: readonly string[]): EventDraft {
   const [projectId = '0', ...otherProjectIds] = chosenProjectIds;
   return {
     ...toFormDates(toEventDates(timeSpan)),
@@ -256,40 +264,40 @@ function emptyDraft(timeSpan: TimeSpan, chosenProjectIds: readonly string[]): Ev
   };
 }
 
-/** Handles the keyboard shortcuts of a focused entry. */
-function handleEntryKey(
+/** Runs the shortcut of a key on a focused entry: edit, delete, duplicate, move or resize. Ignores any other key. */
+function runEntryShortcut(
   keyEvent: KeyboardEvent,
   entry: CalendarEntry,
   openEntry: (entry: CalendarEntry) => void,
 ): void {
   const { event } = entry;
-  const action = ((): (() => void) | undefined => {
+  const shortcutAction = ((): (() => void) | undefined => {
     if (keyEvent.key === 'e') return () => openEntry(entry);
     if (event === undefined) return undefined;
     if (keyEvent.key === 'Delete' || keyEvent.key === 'Backspace') return () => void deleteEvent(event);
     if (keyEvent.key === 'c') return () => void duplicateEvent(event);
-    const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[keyEvent.key];
-    if (days === undefined || !keyEvent.shiftKey) return undefined;
-    const seconds = days * DAY_S;
-    if (!keyEvent.altKey) return () => void moveEvent(event, moveDates(event, seconds));
-    const newDates = resizeDates(event, { start: 0, end: seconds });
+    const dayOffset = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[keyEvent.key];
+    if (dayOffset === undefined || !keyEvent.shiftKey) return undefined;
+    const deltaS = dayOffset * DAY_S;
+    if (!keyEvent.altKey) return () => void moveEvent(event, moveDates(event, deltaS));
+    const newDates = resizeDates(event, { start: 0, end: deltaS });
     return newDates.due_date < newDates.start_date ? undefined : () => void moveEvent(event, newDates);
   })();
-  if (action === undefined) return;
+  if (shortcutAction === undefined) return;
   keyEvent.preventDefault();
   keyEvent.stopPropagation();
-  action();
+  shortcutAction();
 }
 
 /** Status line of the calendar: error, loading, too many events, or no events. */
 function StatusLine({
   rangeData,
   isFiltered,
-  count,
+  entryCount,
 }: {
   rangeData: RangeData | undefined;
   isFiltered: boolean;
-  count: number;
+  entryCount: number;
 }) {
   const errorText = eventCache.errorText.value;
   if (errorText !== undefined) {
@@ -314,7 +322,7 @@ function StatusLine({
       </p>
     );
   }
-  if (count > 0 || !rangeData.isComplete) return null;
+  if (entryCount > 0 || !rangeData.isComplete) return null;
   if (isFiltered) {
     return (
       <p class="hint" role="status">
@@ -336,23 +344,23 @@ type DayDialogProps = {
   readonly day: Day;
   readonly entries: readonly CalendarEntry[];
   readonly onOpen: (entry: CalendarEntry) => void;
-  readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
-  readonly onNew: () => void;
+  readonly onEntryKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
+  readonly onNewEvent: () => void;
   readonly onClose: () => void;
 };
 
 /** Dialog with all entries of a day. */
-function DayDialog({ day, entries, onOpen, onKey, onNew, onClose }: DayDialogProps) {
+function DayDialog({ day, entries, onOpen, onEntryKey, onNewEvent, onClose }: DayDialogProps) {
   const entriesOnDay = entries.filter((entry) => isEntryOnDay(entry, day));
   return (
     <Dialog title={formatLongDay(day)} onClose={onClose}>
       <div class="agenda in-dialog">
         {entriesOnDay.map((entry) => (
-          <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onKey={onKey} />
+          <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onKey={onEntryKey} />
         ))}
       </div>
       <div class="ends">
-        <Button icon="plus" onClick={onNew}>
+        <Button icon="plus" onClick={onNewEvent}>
           New event
         </Button>
       </div>

@@ -39,8 +39,8 @@ export type GridCallbacks = {
   onRangeSelected(timeSpan: TimeSpan): void;
   /** Called after a click or tap on a day or time slot. */
   onSlotClicked(timeSpan: TimeSpan): void;
-  moveEntry(entry: CalendarEntry, seconds: number): void;
-  resizeEntry(entry: CalendarEntry, seconds: { readonly start: number; readonly end: number }): void;
+  moveEntry(entry: CalendarEntry, deltaS: number): void;
+  resizeEntry(entry: CalendarEntry, edgeDeltaS: { readonly start: number; readonly end: number }): void;
 };
 
 /** The state that the grid renders. */
@@ -51,17 +51,17 @@ export type GridState = {
   readonly day: Day;
   readonly entries: readonly CalendarEntry[];
   /** The day with the keyboard focus. */
-  readonly cursor: Day;
+  readonly cursorDay: Day;
 };
 
-const LIBRARY_VIEWS = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
+const LIBRARY_VIEW_NAMES = { month: 'dayGridMonth', week: 'timeGridWeek', day: 'timeGridDay' } as const;
 
-const GAP_PX = 2;
+const ENTRY_GAP_PX = 2;
 /** Number of rows for all-day entries above the hours of the week and day view. */
-const ALL_DAY_ROWS = 5;
+const ALL_DAY_ROW_COUNT = 5;
 
 /** Maximum duration of an entry that shows its name and time on one line. */
-const MAX_ONE_LINE_S = 30 * 60;
+const MAX_ONE_LINE_DURATION_S = 30 * 60;
 
 /** Rounds up to whole days, because the library reports the resize of an all-day entry in steps of 15 minutes. */
 const roundUpToDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
@@ -92,7 +92,7 @@ function createTaskIcon(isDone: boolean): Element {
 }
 
 /** Returns the text of an entry for screen readers: type, time and project. */
-export function entryLabel({ task, event, start, projectName }: CalendarEntry): string {
+export function formatEntryLabel({ task, event, start, projectName }: CalendarEntry): string {
   const timeText = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
   const typeText = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
   return `${typeText}, ${timeText}${projectName === '' ? '' : `, ${projectName}`}`;
@@ -109,7 +109,7 @@ export class CalendarGrid {
   readonly #grid: EventCalendar;
   readonly #entriesById = new Map<string, CalendarEntry>();
   #state: GridState;
-  #renderedKey = '';
+  #lastRenderKey = '';
   #renderedEntries: readonly CalendarEntry[] | undefined;
   #mustFocusDay = false;
 
@@ -118,7 +118,7 @@ export class CalendarGrid {
     this.#getCallbacks = getCallbacks;
     this.#state = state;
     this.#grid = create(container, {
-      view: LIBRARY_VIEWS[state.view],
+      view: LIBRARY_VIEW_NAMES[state.view],
       date: state.day,
       firstDay: firstWeekday,
       locale: dateLocale,
@@ -132,20 +132,20 @@ export class CalendarGrid {
       slotHeight: 25,
       scrollTime: '07:30:00',
       snapDuration: '00:15:00',
-      eventGap: GAP_PX,
+      eventGap: ENTRY_GAP_PX,
       slotEventOverlap: false,
       longPressDelay: 350,
       // Pass an element, because the library inserts a string as HTML.
       allDayContent: { domNodes: [createElement('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
-      eventContent: ({ event, timeText }) => this.#createContent(event, timeText),
-      eventDidMount: ({ event, el }) => this.#prepareEntryElement(event, el),
+      eventContent: ({ event, timeText }) => this.#createEventContent(event, timeText),
+      eventDidMount: ({ event, el }) => this.#setEntryAttributes(event, el),
       eventClick: ({ event }) => this.#openEntryOrDay(event),
       eventDrop: ({ event, delta }) =>
-        this.#withEntry(event, (entry) => this.#getCallbacks().moveEntry(entry, deltaToSeconds(delta))),
+        this.#callWithEntry(event, (entry) => this.#getCallbacks().moveEntry(entry, deltaToSeconds(delta))),
       eventResize: ({ event, startDelta, endDelta }) => {
-        this.#withEntry(event, (entry) => {
+        this.#callWithEntry(event, (entry) => {
           const [start, end] = [deltaToSeconds(startDelta), deltaToSeconds(endDelta)];
           this.#getCallbacks().resizeEntry(
             entry,
@@ -166,54 +166,54 @@ export class CalendarGrid {
   }
 
   /** Renders a new state; unchanged parts are not rendered again. */
-  show(nextState: GridState): void {
+  showState(nextState: GridState): void {
     const previousState = this.#state;
     this.#state = nextState;
     const { view, day, days, entries } = nextState;
-    const period = `${view} ${days.from}`;
-    if (!this.#renderedKey.startsWith(`${period} `)) {
-      if (previousState.view !== view) this.#grid.setOption('view', LIBRARY_VIEWS[view]);
+    const periodKey = `${view} ${days.from}`;
+    if (!this.#lastRenderKey.startsWith(`${periodKey} `)) {
+      if (previousState.view !== view) this.#grid.setOption('view', LIBRARY_VIEW_NAMES[view]);
       this.#grid.setOption('date', day);
     }
     const rowCount = this.#countFittingRows();
-    const renderKey = `${period} ${rowCount}`;
-    if (renderKey !== this.#renderedKey || entries !== this.#renderedEntries) {
-      this.#renderedKey = renderKey;
+    const renderKey = `${periodKey} ${rowCount}`;
+    if (renderKey !== this.#lastRenderKey || entries !== this.#renderedEntries) {
+      this.#lastRenderKey = renderKey;
       this.#renderedEntries = entries;
-      this.#render(rowCount);
+      this.#renderEntries(rowCount);
     }
-    this.#labelDays();
+    this.#scheduleDayLabels();
   }
 
-  /** Computes again how many rows fit, after the size has changed. */
-  resize(): void {
-    this.show(this.#state);
+  /** Renders again after the size of the container has changed, because another number of rows may fit. */
+  updateAfterResize(): void {
+    this.showState(this.#state);
   }
 
   /** Clears the selection of days. */
-  unselect(): void {
+  clearSelection(): void {
     this.#grid.unselect();
   }
 
   /** Focuses a day: immediately if visible, and again after the next render, which may replace its element. */
-  focusDay(day = this.#state.cursor): void {
+  focusDay(day = this.#state.cursorDay): void {
     this.#container.querySelector<HTMLElement>(`[data-day="${day}"]`)?.focus();
     this.#mustFocusDay = true;
-    this.#labelDays();
+    this.#scheduleDayLabels();
   }
 
-  /** Focuses an entry; returns whether it is rendered. */
+  /** Focuses an entry. Returns false if the entry is not rendered. */
   focusEntry(id: string): boolean {
     const entryElement = this.#container.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
     entryElement?.focus();
     return entryElement !== null;
   }
 
-  entriesOn(day: Day): readonly CalendarEntry[] {
+  entriesOnDay(day: Day): readonly CalendarEntry[] {
     return this.#state.entries.filter((entry) => isEntryOnDay(entry, day));
   }
 
-  entryOf(target: EventTarget | null): CalendarEntry | undefined {
+  entryOfElement(target: EventTarget | null): CalendarEntry | undefined {
     const entryElement = target instanceof Element ? target.closest<HTMLElement>('.ec-event') : null;
     return this.#entriesById.get(entryElement?.dataset.id ?? '');
   }
@@ -224,18 +224,21 @@ export class CalendarGrid {
 
   #countFittingRows(): number {
     const { view, days } = this.#state;
-    if (view !== 'month') return ALL_DAY_ROWS;
+    if (view !== 'month') return ALL_DAY_ROW_COUNT;
     const weekCount = (daysBetween(days.from, days.to) + 1) / 7;
     // The sizes are defined in calendar-grid.css.
     const style = getComputedStyle(this.#container);
-    const readPx = (propertyName: string) => Number.parseFloat(style.getPropertyValue(propertyName));
-    const dayHeightPx = (this.#container.clientHeight - readPx('--header')) / weekCount;
-    return Math.max(1, Math.floor((dayHeightPx - readPx('--day-head')) / (readPx('--row') + GAP_PX)));
+    const readPxProperty = (propertyName: string) => Number.parseFloat(style.getPropertyValue(propertyName));
+    const dayHeightPx = (this.#container.clientHeight - readPxProperty('--header')) / weekCount;
+    return Math.max(
+      1,
+      Math.floor((dayHeightPx - readPxProperty('--day-head')) / (readPxProperty('--row') + ENTRY_GAP_PX)),
+    );
   }
 
-  #render(rowCount: number): void {
+  #renderEntries(rowCount: number): void {
     const { view, days, entries } = this.#state;
-    const focusedEntryId = this.entryOf(document.activeElement)?.id;
+    const focusedEntryId = this.entryOfElement(document.activeElement)?.id;
     // The hour grid shows all timed entries; only the month and the all-day rows are limited.
     const limitedEntries = view === 'month' ? entries : entries.filter(({ isAllDay }) => isAllDay);
     const timedEntries = view === 'month' ? [] : entries.filter(({ isAllDay }) => !isAllDay);
@@ -245,7 +248,7 @@ export class CalendarGrid {
     const gridEvents = [...shownEntries, ...timedEntries].map((entry) => this.#toGridEvent(entry));
     this.#grid.setOption('events', [
       ...gridEvents,
-      ...[...hiddenCountByDay].map(([day, count]) => this.#createMoreEntry(day, count)),
+      ...[...hiddenCountByDay].map(([day, hiddenCount]) => this.#createMoreLink(day, hiddenCount)),
     ]);
     if (focusedEntryId === undefined) return;
     // Restore the focus after the library has rendered the entries, but before the next key event.
@@ -256,10 +259,10 @@ export class CalendarGrid {
 
   #toGridEvent({ id, title, start, end, isAllDay, days, colour, task }: CalendarEntry) {
     const isAllDayOrMultiDay = isAllDay || days.from !== days.to;
-    const isShort = plusSeconds(start, MAX_ONE_LINE_S) >= end;
+    const isOneLine = plusSeconds(start, MAX_ONE_LINE_DURATION_S) >= end;
     const classNames = [
       isAllDayOrMultiDay ? 'lasting' : 'brief',
-      ...(isShort ? ['short'] : []),
+      ...(isOneLine ? ['short'] : []),
       ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
     ];
     // The month view has no hours, so the end of a timed event cannot be resized there.
@@ -279,31 +282,31 @@ export class CalendarGrid {
   }
 
   /**
-   * Returns the "3 more" entry for the last row of a day. In the month view its time is 23:59:58, so that the library
-   * sorts it last.
+   * Returns the "3 more" entry for the last row of a day; its id is `m` and the day. In the month view its time is
+   * 23:59:58, so that the library sorts it last.
    */
-  #createMoreEntry(day: Day, count: number) {
+  #createMoreLink(day: Day, hiddenCount: number) {
     const isMonthView = this.#state.view === 'month';
-    const times = isMonthView ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
-    const fixedOptions = { allDay: !isMonthView, startEditable: false, durationEditable: false };
-    return { id: `m${day}`, title: `${count} more`, classNames: ['more'], ...times, ...fixedOptions };
+    const timeOptions = isMonthView ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
+    const readOnlyOptions = { allDay: !isMonthView, startEditable: false, durationEditable: false };
+    return { id: `m${day}`, title: `${hiddenCount} more`, classNames: ['more'], ...timeOptions, ...readOnlyOptions };
   }
 
-  #withEntry({ id }: RenderedEvent, action: (entry: CalendarEntry) => void): void {
+  #callWithEntry({ id }: RenderedEvent, action: (entry: CalendarEntry) => void): void {
     const entry = this.#entriesById.get(id);
     if (entry !== undefined) action(entry);
   }
 
   #openEntryOrDay(clickedEvent: RenderedEvent): void {
     if (clickedEvent.id.startsWith('m')) this.#getCallbacks().openDay(clickedEvent.id.slice(1));
-    else this.#withEntry(clickedEvent, (entry) => this.#getCallbacks().openEntry(entry));
+    else this.#callWithEntry(clickedEvent, (entry) => this.#getCallbacks().openEntry(entry));
   }
 
-  #createContent({ id, title: text }: RenderedEvent, timeText: string): EventContent | undefined {
+  #createEventContent({ id, title }: RenderedEvent, timeText: string): EventContent | undefined {
     if (id.startsWith('m'))
       return {
         domNodes: [
-          createElement('span', 'title', text),
+          createElement('span', 'title', title),
           createElement('span', 'hidden-text', ` on ${formatLongDay(id.slice(1))}`),
         ],
       };
@@ -311,7 +314,7 @@ export class CalendarGrid {
     if (entry === undefined) return undefined;
     const titleNodes = [
       createElement('span', 'title', entry.title),
-      createElement('span', 'hidden-text', entryLabel(entry)),
+      createElement('span', 'hidden-text', formatEntryLabel(entry)),
     ];
     if (entry.task !== undefined) return { domNodes: [createTaskIcon(entry.task.completed === '1'), ...titleNodes] };
     if (entry.isAllDay) return { domNodes: titleNodes };
@@ -320,7 +323,8 @@ export class CalendarGrid {
     return { domNodes: isMonthView ? [timeElement, ...titleNodes] : [...titleNodes, timeElement] };
   }
 
-  #prepareEntryElement({ id }: RenderedEvent, element: HTMLElement): void {
+  #setEntryAttributes({ id }: RenderedEvent, element: HTMLElement): void {
+    // Skip the library's own elements, such as `{select}` for the selected range.
     if (id.startsWith('{')) return;
     element.dataset.id = id;
     // Roving tabindex: arrow keys move the focus from a day to its entries; Tab skips the entries.
@@ -328,12 +332,12 @@ export class CalendarGrid {
   }
 
   /** Sets accessible names and tabindex of the days in the next frame, after the library has rendered. */
-  #labelDays(): void {
+  #scheduleDayLabels(): void {
     requestAnimationFrame(() => {
-      const { view, day, days, cursor } = this.#state;
-      const root = this.#container.firstElementChild;
-      root?.setAttribute('role', 'group');
-      root?.setAttribute('aria-label', formatViewTitle(view, day, days));
+      const { view, day, days, cursorDay } = this.#state;
+      const gridRoot = this.#container.firstElementChild;
+      gridRoot?.setAttribute('role', 'group');
+      gridRoot?.setAttribute('aria-label', formatViewTitle(view, day, days));
       // The library sets the ARIA roles of rows and cells, but no table role around them. Replace these roles, because
       // each day has its own accessible name.
       for (const tableElement of this.#container.querySelectorAll(
@@ -342,27 +346,29 @@ export class CalendarGrid {
         tableElement.setAttribute('role', 'presentation');
       }
       const headerSelector = view === 'month' ? '.ec-header' : '.ec-col-head';
-      for (const header of this.#container.querySelectorAll(headerSelector)) header.setAttribute('aria-hidden', 'true');
-      // Do not steal the focus if the user has moved it elsewhere in the meantime.
-      const mayFocus = document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
+      for (const headerElement of this.#container.querySelectorAll(headerSelector))
+        headerElement.setAttribute('aria-hidden', 'true');
+      // Do not move the focus if the user has meanwhile focused an element that is not a day.
+      const mayMoveFocus =
+        document.activeElement === document.body || document.activeElement?.matches('.ec-day') === true;
       const gridDays = listDays(days);
       this.#container.querySelectorAll<HTMLElement>('.ec-body .ec-day').forEach((cell, index) => {
         const cellDay = gridDays[index];
         if (cellDay === undefined) return;
         cell.dataset.day = cellDay;
         cell.setAttribute('role', 'button');
-        cell.tabIndex = cellDay === cursor ? 0 : -1;
+        cell.tabIndex = cellDay === cursorDay ? 0 : -1;
         cell.setAttribute('aria-label', this.#formatDayLabel(cellDay));
-        if (cellDay === cursor && this.#mustFocusDay && mayFocus) cell.focus();
+        if (cellDay === cursorDay && this.#mustFocusDay && mayMoveFocus) cell.focus();
       });
       this.#mustFocusDay = false;
     });
   }
 
   #formatDayLabel(day: Day): string {
-    const count = this.entriesOn(day).length;
-    if (count === 0) return `${formatLongDay(day)}, nothing`;
-    return `${formatLongDay(day)}, ${count} ${count === 1 ? 'entry' : 'entries'}`;
+    const entryCount = this.entriesOnDay(day).length;
+    if (entryCount === 0) return `${formatLongDay(day)}, nothing`;
+    return `${formatLongDay(day)}, ${entryCount} ${entryCount === 1 ? 'entry' : 'entries'}`;
   }
 }
 

@@ -8,7 +8,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../components/field.tsx';
 import { createEvent, createEvents, deleteEvent, duplicateEvent, updateEvent } from './calendar-actions.ts';
 import { formatDays } from './locale.ts';
-import { computeRepeatDays, MAX_REPEATS, type RepeatRule, repeatRules, toDayOffsets } from './repeat.ts';
+import { computeRepeatDays, MAX_SERIES_EVENTS, type RepeatRule, repeatRules, toDayOffsets } from './repeat.ts';
 import {
   daysBetween,
   type FormDates,
@@ -56,7 +56,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
     repeatRule === '' || !isDay(untilDay)
       ? [values.startDay]
       : computeRepeatDays(values.startDay, repeatRule, untilDay);
-  const invalidField = findInvalidField(values) ?? (eventDays.length > MAX_REPEATS ? 'many' : undefined);
+  const invalidField = findInvalidField(values) ?? (eventDays.length > MAX_SERIES_EVENTS ? 'many' : undefined);
   const closeDialog = () => {
     abortController.abort();
     onClose();
@@ -77,7 +77,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
       onDone(values.startDay);
     } catch (error) {
       const isConflict = error instanceof EditConflictError;
-      if (isConflict) setEvent(error.record as CalendarEvent);
+      if (isConflict) setEvent(error.currentRecord as CalendarEvent);
       const text = isConflict
         ? `${describeError(error)} Saved once more, what stands here counts.`
         : describeError(error);
@@ -235,7 +235,7 @@ function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntil
     { value: '' as const, text: 'Does not repeat' },
     ...Object.entries(repeatRules).map(([value, { text }]) => ({ value: value as RepeatRule, text })),
   ];
-  const hasTooManyDays = eventDays.length > MAX_REPEATS;
+  const hasTooManyDays = eventDays.length > MAX_SERIES_EVENTS;
   const lastDay = eventDays.at(-1) ?? '';
   return (
     <div class="when">
@@ -246,7 +246,9 @@ function RepeatFields({ repeatRule, untilDay, eventDays, setRepeatRule, setUntil
           type="date"
           value={untilDay}
           onInput={setUntilDay}
-          errorText={hasTooManyDays ? `That is more than ${MAX_REPEATS} events. Choose an earlier day.` : undefined}
+          errorText={
+            hasTooManyDays ? `That is more than ${MAX_SERIES_EVENTS} events. Choose an earlier day.` : undefined
+          }
           hint={`Makes ${eventDays.length} ${eventDays.length === 1 ? 'event' : 'events'}, the last on ${formatDays({ from: lastDay, to: lastDay }, '')}.`}
         />
       )}

@@ -28,12 +28,12 @@ export function CalendarFilterControls({
   searchText,
   hasTasks,
 }: CalendarFilterProps) {
-  const projectIds = useMemo(() => findProjectsToShow(data, chosenProjectIds), [data, chosenProjectIds.join()]);
+  const projectIds = useMemo(() => findProjectIdsToShow(data, chosenProjectIds), [data, chosenProjectIds.join()]);
   const toggleProject = (projectId: string) => {
-    const nextIds = chosenProjectIds.includes(projectId)
+    const nextProjectIds = chosenProjectIds.includes(projectId)
       ? chosenProjectIds.filter((chosenId) => chosenId !== projectId)
       : [...chosenProjectIds, projectId];
-    updateQueryParams({ projects: nextIds.join(',') });
+    updateQueryParams({ projects: nextProjectIds.join(',') });
   };
   return (
     <fieldset class="calendar-filters" aria-label="What is shown">
@@ -90,19 +90,22 @@ export function CalendarFilterControls({
 }
 
 /** Returns the ids of the projects with the most visible entries, and of the selected projects. */
-function findProjectsToShow(rangeData: RangeData | undefined, chosenProjectIds: readonly string[]): readonly string[] {
-  const entryCounts = new Map<string, number>();
+function findProjectIdsToShow(
+  rangeData: RangeData | undefined,
+  chosenProjectIds: readonly string[],
+): readonly string[] {
+  const entryCountByProjectId = new Map<string, number>();
   for (const { project_id } of [...(rangeData?.events ?? []), ...(rangeData?.tasks ?? [])]) {
-    entryCounts.set(project_id, (entryCounts.get(project_id) ?? 0) + 1);
+    entryCountByProjectId.set(project_id, (entryCountByProjectId.get(project_id) ?? 0) + 1);
   }
-  const mostUsedIds = [...entryCounts].sort(([, a], [, b]) => b - a).map(([projectId]) => projectId);
-  const displayedIds = new Set([...mostUsedIds.slice(0, MAX_PROJECT_CHIPS), ...chosenProjectIds]);
+  const mostUsedProjectIds = [...entryCountByProjectId].sort(([, a], [, b]) => b - a).map(([projectId]) => projectId);
+  const displayedProjectIds = new Set([...mostUsedProjectIds.slice(0, MAX_PROJECT_CHIPS), ...chosenProjectIds]);
   // Show no chips if no visible entry has a project.
-  if (displayedIds.size === 1 && displayedIds.has('0') && chosenProjectIds.length === 0) return [];
-  return [...displayedIds].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
+  if (displayedProjectIds.size === 1 && displayedProjectIds.has('0') && chosenProjectIds.length === 0) return [];
+  return [...displayedProjectIds].sort((a, b) => Number(a === '0') - Number(b === '0') || Number(a) - Number(b));
 }
 
-const SHORTCUTS: readonly (readonly [keys: string, action: string])[] = [
+const SHORTCUT_DESCRIPTIONS: readonly (readonly [keys: string, action: string])[] = [
   ['← → ↑ ↓', 'Go from day to day'],
   ['Enter', 'Go to what is on the day; on an empty day, make an event; on an event, open it'],
   ['↑ ↓', 'On an event: go to the others of its day'],
@@ -126,7 +129,7 @@ export function ShortcutsDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="Keys of the calendar" onClose={onClose}>
       <dl class="keys">
-        {SHORTCUTS.map(([keys, action]) => (
+        {SHORTCUT_DESCRIPTIONS.map(([keys, action]) => (
           <div key={action}>
             <dt>
               {keys.split(' ').map((key) => (

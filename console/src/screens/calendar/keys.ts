@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /** Whether a form control, a menu or a dialog handles key events itself. */
-const handlesOwnKeys = (target: EventTarget | null) =>
+const isKeyHandledElsewhere = (target: EventTarget | null) =>
   (target instanceof Element && target.closest('input, textarea, select, [role=menu]') !== null) ||
   document.querySelector('dialog[open]') !== null;
 
@@ -10,15 +10,21 @@ export function useShortcuts(shortcuts: Readonly<Record<string, () => void>>): v
   const latestShortcuts = useRef(shortcuts);
   latestShortcuts.current = shortcuts;
   useEffect(() => {
-    const handleKeyDown = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || handlesOwnKeys(event.target))
+    const runShortcut = (event: KeyboardEvent) => {
+      if (
+        event.defaultPrevented ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        isKeyHandledElsewhere(event.target)
+      )
         return;
       const action = latestShortcuts.current[event.key];
       if (action === undefined) return;
       event.preventDefault();
       action();
     };
-    document.addEventListener('keydown', handleKeyDown);
-    return () => document.removeEventListener('keydown', handleKeyDown);
+    document.addEventListener('keydown', runShortcut);
+    return () => document.removeEventListener('keydown', runShortcut);
   }, []);
 }

@@ -20,7 +20,7 @@ export const isMonthFirst = ['en', 'en-US', 'en-PH'].includes(dateLocale);
 
 type WeekInfo = { readonly firstDay: number };
 
-function firstDayOfWeek(languageTag: string): number {
+function firstWeekdayOf(languageTag: string): number {
   const locale = new Intl.Locale(languageTag) as Intl.Locale & {
     getWeekInfo?(): WeekInfo;
     readonly weekInfo?: WeekInfo;
@@ -29,14 +29,15 @@ function firstDayOfWeek(languageTag: string): number {
 }
 
 /** First day of the week in the browser's locale; 0 is Sunday. */
-export const firstWeekday = firstDayOfWeek(navigator.language);
+export const firstWeekday = firstWeekdayOf(navigator.language);
 
-const formatCache = new Map<string, Intl.DateTimeFormat>();
+const dateFormatCache = new Map<string, Intl.DateTimeFormat>();
 
-function dateFormatFor(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+function getDateFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const cacheKey = JSON.stringify(options);
-  const dateFormat = formatCache.get(cacheKey) ?? new Intl.DateTimeFormat(dateLocale, { ...options, timeZone: 'UTC' });
-  formatCache.set(cacheKey, dateFormat);
+  const dateFormat =
+    dateFormatCache.get(cacheKey) ?? new Intl.DateTimeFormat(dateLocale, { ...options, timeZone: 'UTC' });
+  dateFormatCache.set(cacheKey, dateFormat);
   return dateFormat;
 }
 
@@ -48,24 +49,24 @@ const toUtcDate = (day: Day) => new Date(dayNumberOf(day) * 86_400_000);
 const SHORT_DAY_FORMAT = { day: 'numeric', month: 'short' } as const;
 const LONG_DAY_FORMAT = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
 
-export const formatMonth = (day: Day) => dateFormatFor({ month: 'long', year: 'numeric' }).format(toUtcDate(day));
-export const formatLongDay = (day: Day) => dateFormatFor(LONG_DAY_FORMAT).format(toUtcDate(day));
-export const formatShortDay = (day: Day) => dateFormatFor(SHORT_DAY_FORMAT).format(toUtcDate(day));
-export const formatWeekday = (day: Day) => dateFormatFor({ weekday: 'short' }).format(toUtcDate(day));
+export const formatMonth = (day: Day) => getDateFormat({ month: 'long', year: 'numeric' }).format(toUtcDate(day));
+export const formatLongDay = (day: Day) => getDateFormat(LONG_DAY_FORMAT).format(toUtcDate(day));
+export const formatShortDay = (day: Day) => getDateFormat(SHORT_DAY_FORMAT).format(toUtcDate(day));
+export const formatWeekday = (day: Day) => getDateFormat({ weekday: 'short' }).format(toUtcDate(day));
 
 /** Formats a range of days; the year is included only when it is not `thisYear`. */
 export function formatDays({ from, to }: DayRange, thisYear: string): string {
   const isOtherYear = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
   const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...SHORT_DAY_FORMAT, year: 'numeric' } : SHORT_DAY_FORMAT;
-  if (from !== to) return dateFormatFor(options).formatRange(toUtcDate(from), toUtcDate(to));
-  return dateFormatFor({ ...options, weekday: 'short' }).format(toUtcDate(from));
+  if (from !== to) return getDateFormat(options).formatRange(toUtcDate(from), toUtcDate(to));
+  return getDateFormat({ ...options, weekday: 'short' }).format(toUtcDate(from));
 }
 
 /** Returns the title of a view: its month, week or day. */
 export function formatViewTitle(view: 'month' | 'week' | 'day' | 'list', day: Day, days: DayRange): string {
   if (view === 'day') return formatLongDay(day);
   if (view !== 'week') return formatMonth(day);
-  return dateFormatFor({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(
+  return getDateFormat({ day: 'numeric', month: 'long', year: 'numeric' }).formatRange(
     toUtcDate(days.from),
     toUtcDate(days.to),
   );
@@ -74,7 +75,7 @@ export function formatViewTitle(view: 'month' | 'week' | 'day' | 'list', day: Da
 /** Formats a time of day, `HH:MM` or longer. */
 export function formatTime(timeOfDay: string): string {
   const [hour = 0, minute = 0] = timeOfDay.split(':').map(Number);
-  return dateFormatFor({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
+  return getDateFormat({ hour: 'numeric', minute: '2-digit' }).format(Date.UTC(1970, 0, 1, hour, minute));
 }
 
 /** Formats start and end time of an event; empty for an all-day event. */
@@ -95,7 +96,7 @@ export function formatEventSpan(event: EventDates): string {
 }
 
 /** Formats the time of an API timestamp. */
-export const formatTimeOfTimestamp = (text: ApiTimestamp) => formatTime(text.slice(11));
+export const formatTimeOfTimestamp = (timestamp: ApiTimestamp) => formatTime(timestamp.slice(11));
 
 /** Returns the IANA time zone of the browser. */
 export const getBrowserTimeZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -10,38 +10,38 @@ import { formatDays, formatTime, isMonthFirst } from './locale.ts';
 import { type ParsedLine, parseQuickAdd } from './quick-add.ts';
 import { type Day, formToEventDates } from './time-math.ts';
 
-type QuickLineProps = {
+type QuickAddFormProps = {
   readonly projects: ProjectsById;
   /** Day of the event if the line contains no day. */
   readonly defaultDay: Day;
   readonly onCreated: (day: Day) => void;
 };
 
-export const QUICK_LINE_INPUT_ID = 'quick-line';
+export const QUICK_ADD_INPUT_ID = 'quick-line';
 
 /** Converts a parsed line to the input of an event; undefined while the name is missing. */
-export function inputFromLine(
+export function eventInputFromLine(
   { name, days, times, project }: ParsedLine<Project>,
   defaultDay: Day,
 ): EventInput | undefined {
   if (name === '') return undefined;
   const { start, due } = days ?? { start: defaultDay, due: defaultDay };
-  const dates = formToEventDates({
+  const eventDates = formToEventDates({
     startDay: start,
     dueDay: due,
     startTime: times?.start ?? '',
     dueTime: times?.due ?? '',
   });
-  return { event_name: name, ...dates, project_id: project?.project_id ?? '0' };
+  return { event_name: name, ...eventDates, project_id: project?.project_id ?? '0' };
 }
 
 /** Quick-add form: one line of text creates an event. While the user types, chips show the parsed values. */
-export function QuickLine({ projects, defaultDay, onCreated }: QuickLineProps) {
-  const [text, setText] = useState('');
+export function QuickAddForm({ projects, defaultDay, onCreated }: QuickAddFormProps) {
+  const [lineText, setLineText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const chipsId = useId();
-  const parsedLine = parseQuickAdd(text, { today: today(), projects: [...projects.values()], isMonthFirst });
-  const eventInput = inputFromLine(parsedLine, defaultDay);
+  const parsedLine = parseQuickAdd(lineText, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const eventInput = eventInputFromLine(parsedLine, defaultDay);
   const submit = async (event: Event) => {
     event.preventDefault();
     if (eventInput === undefined || isBusy) return;
@@ -49,29 +49,29 @@ export function QuickLine({ projects, defaultDay, onCreated }: QuickLineProps) {
     const isCreated = await runWithToast(() => createEvent(eventInput));
     setBusy(false);
     if (!isCreated) return;
-    setText('');
+    setLineText('');
     onCreated(eventInput.start_date.slice(0, 10));
   };
   return (
     <form class="quick" onSubmit={submit}>
       <Icon name="plus" />
       <input
-        id={QUICK_LINE_INPUT_ID}
+        id={QUICK_ADD_INPUT_ID}
         class="input"
         aria-label="Add an event in one line"
-        aria-describedby={text === '' ? undefined : chipsId}
+        aria-describedby={lineText === '' ? undefined : chipsId}
         autoComplete="off"
         maxLength={400}
         placeholder="Release v27 20 Apr – 24 Apr #Node 27"
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
+        value={lineText}
+        onInput={(event) => setLineText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Escape') return;
-          setText('');
+          setLineText('');
           event.currentTarget.blur();
         }}
       />
-      {text.trim() === '' ? (
+      {lineText.trim() === '' ? (
         <kbd class="key">q</kbd>
       ) : (
         <div class="understood" id={chipsId}>

@@ -12,12 +12,12 @@ export const repeatRules = {
 export type RepeatRule = keyof typeof repeatRules;
 
 /** Maximum number of events in a series. */
-export const MAX_REPEATS = 200;
+export const MAX_SERIES_EVENTS = 200;
 
-/** Returns the start days of a series, including the first. `MAX_REPEATS` + 1 days mean that the series is too long. */
+/** Returns the start days of a series, including the first. If it is too long, returns `MAX_SERIES_EVENTS` + 1 days. */
 export function computeRepeatDays(firstDay: Day, rule: RepeatRule, untilDay: Day): readonly Day[] {
   const days: Day[] = [];
-  while (days.length <= MAX_REPEATS) {
+  while (days.length <= MAX_SERIES_EVENTS) {
     const day = repeatRules[rule].step(firstDay, days.length);
     if (day > untilDay || (days.length > 0 && day === days.at(-1))) break;
     days.push(day);

@@ -8,7 +8,7 @@ import { CodeBlock } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { getBrowserTimeZone } from './locale.ts';
 
 type ProjectsProp = { readonly projects: readonly Project[] };
@@ -63,7 +63,7 @@ export function CalendarSubscriptions({
                 {calendar.label || 'Without a name'} <span class="small soft">{describeScope(calendar, projects)}</span>
                 <br />
                 <span class="small soft">
-                  Last asked for: <Timestamp timestamp={calendar.last_fetched} />
+                  Last asked for: <RelativeTime timestamp={calendar.last_fetched} />
                 </span>
               </span>
               <Button variant="danger" onClick={() => void revokeCalendar(calendar)}>

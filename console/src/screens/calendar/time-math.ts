@@ -31,7 +31,7 @@ const DAY_S = 86_400;
 const HOUR_S = 3_600;
 const MIDNIGHT = '00:00:00';
 /** Stored as the end time instead of midnight, because 00:00:00 means that no time is set. */
-const LAST_SECOND = '23:59:59';
+const LAST_SECOND_OF_DAY = '23:59:59';
 
 export const dayOf = (timestamp: ApiTimestamp): Day => timestamp.slice(0, 10);
 export const timeOf = (timestamp: ApiTimestamp): string => timestamp.slice(11);
@@ -58,8 +58,8 @@ export const dayNumberOf = memoize((day: Day): number => {
 });
 
 /** Inverse of `dayNumberOf`: returns the day with a day number, clamped to the years 1 to 9999. */
-export const dayFromNumber = memoize((number: number): Day => {
-  const clampedNumber = Math.min(Math.max(number, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
+export const dayFromNumber = memoize((dayNumber: number): Day => {
+  const clampedNumber = Math.min(Math.max(dayNumber, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
   return new Date(clampedNumber * DAY_S * 1_000).toISOString().slice(0, 10);
 });
 
@@ -90,22 +90,25 @@ export const weekStartOf = (day: Day, firstWeekday: number): Day =>
   plusDays(day, -((weekdayOf(day) - firstWeekday + 7) % 7));
 
 /** Returns the range of days that a view shows for a given day. */
-export function visibleDays(view: 'month' | 'week' | 'day' | 'list', day: Day, firstWeekday: number): DayRange {
+export function visibleDaysFor(view: 'month' | 'week' | 'day' | 'list', day: Day, firstWeekday: number): DayRange {
   if (view === 'day') return { from: day, to: day };
   if (view === 'week') {
     const from = weekStartOf(day, firstWeekday);
     return { from, to: plusDays(from, 6) };
   }
-  const firstOfMonth = `${day.slice(0, 7)}-01`;
-  const lastOfMonth = plusDays(plusMonths(firstOfMonth, 1), -1);
-  if (view === 'list') return { from: firstOfMonth, to: lastOfMonth };
-  return { from: weekStartOf(firstOfMonth, firstWeekday), to: plusDays(weekStartOf(lastOfMonth, firstWeekday), 6) };
+  const firstDayOfMonth = `${day.slice(0, 7)}-01`;
+  const lastDayOfMonth = plusDays(plusMonths(firstDayOfMonth, 1), -1);
+  if (view === 'list') return { from: firstDayOfMonth, to: lastDayOfMonth };
+  return {
+    from: weekStartOf(firstDayOfMonth, firstWeekday),
+    to: plusDays(weekStartOf(lastDayOfMonth, firstWeekday), 6),
+  };
 }
 
-/** Returns the day after `count` clicks on Next; a negative `count` means clicks on Previous. */
-export function stepDate(view: 'month' | 'week' | 'day' | 'list', day: Day, count: number): Day {
-  if (view === 'day') return plusDays(day, count);
-  return view === 'week' ? plusDays(day, 7 * count) : plusMonths(day, count);
+/** Moves a day by a number of periods of the view: days, weeks or months. A negative number moves it back. */
+export function plusViewPeriods(view: 'month' | 'week' | 'day' | 'list', day: Day, periodCount: number): Day {
+  if (view === 'day') return plusDays(day, periodCount);
+  return view === 'week' ? plusDays(day, 7 * periodCount) : plusMonths(day, periodCount);
 }
 
 export function listDays({ from, to }: DayRange): readonly Day[] {
@@ -113,9 +116,9 @@ export function listDays({ from, to }: DayRange): readonly Day[] {
 }
 
 /** Adds seconds to a timestamp, without daylight saving time. */
-export function plusSeconds(timestamp: ApiTimestamp, count: number): ApiTimestamp {
+export function plusSeconds(timestamp: ApiTimestamp, addedSeconds: number): ApiTimestamp {
   const [hours = 0, minutes = 0, seconds = 0] = timeOf(timestamp).split(':').map(Number);
-  const totalSeconds = hours * HOUR_S + minutes * 60 + seconds + count;
+  const totalSeconds = hours * HOUR_S + minutes * 60 + seconds + addedSeconds;
   const dayCount = Math.floor(totalSeconds / DAY_S);
   const secondsOfDay = totalSeconds - dayCount * DAY_S;
   const timeOfDay = `${padTwoDigits(Math.floor(secondsOfDay / HOUR_S))}:${padTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padTwoDigits(secondsOfDay % 60)}`;
@@ -136,7 +139,7 @@ export function timeSpanOf(event: EventDates): TimeSpan {
   if (!hasTime(due_date)) {
     return { start: toTimestamp(dayOf(start_date)), end: toTimestamp(plusDays(dayOf(due_date), 1)), isAllDay: true };
   }
-  const end = timeOf(due_date) === LAST_SECOND ? plusSeconds(due_date, 1) : due_date;
+  const end = timeOf(due_date) === LAST_SECOND_OF_DAY ? plusSeconds(due_date, 1) : due_date;
   return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
 }
 
@@ -150,15 +153,15 @@ export function toEventDates({ start, end, isAllDay }: TimeSpan): EventDates {
 export const lastDayOf = (event: EventDates): Day => dayRangeOf(timeSpanOf(event)).to;
 
 /** Moves an event by a number of seconds. A move by whole days keeps the times exactly as stored. */
-export function moveDates(event: EventDates, seconds: number): EventDates {
+export function moveDates(event: EventDates, deltaS: number): EventDates {
   const { start_date, due_date } = event;
-  if (seconds % DAY_S === 0) {
-    return { start_date: plusSeconds(start_date, seconds), due_date: plusSeconds(due_date, seconds) };
+  if (deltaS % DAY_S === 0) {
+    return { start_date: plusSeconds(start_date, deltaS), due_date: plusSeconds(due_date, deltaS) };
   }
   const { start, end } = timeSpanOf(event);
-  const to = { start: plusSeconds(start, seconds), end: plusSeconds(end, seconds), isAllDay: false };
-  if (!isOpenEnded(event) || !hasTime(to.start)) return toEventDates(to);
-  return { start_date: to.start, due_date: toTimestamp(dayOf(to.start)) };
+  const movedSpan = { start: plusSeconds(start, deltaS), end: plusSeconds(end, deltaS), isAllDay: false };
+  if (!isOpenEnded(event) || !hasTime(movedSpan.start)) return toEventDates(movedSpan);
+  return { start_date: movedSpan.start, due_date: toTimestamp(dayOf(movedSpan.start)) };
 }
 
 /** Moves the start and the end of an event, each by its own number of seconds. */
@@ -200,7 +203,7 @@ export function formToEventDates({ startDay, dueDay, startTime, dueTime }: FormD
   const start_date = toTimestamp(startDay, startTime === '' ? MIDNIGHT : `${startTime}:00`);
   if (dueTime === '') return { start_date, due_date: toTimestamp(dueDay) };
   if (dueTime !== '00:00') return { start_date, due_date: toTimestamp(dueDay, `${dueTime}:00`) };
-  return { start_date, due_date: toTimestamp(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND) };
+  return { start_date, due_date: toTimestamp(dueDay > startDay ? plusDays(dueDay, -1) : dueDay, LAST_SECOND_OF_DAY) };
 }
 
 /** Converts a day to `YYYYMMDD`, the format of list filters. */

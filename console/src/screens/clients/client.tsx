@@ -8,7 +8,7 @@ import { Badge, ColorDot, LoadingSkeleton, Note } from '../../components/badge.t
 import { Button } from '../../components/button.tsx';
 import { QuickAddField } from '../../components/inline-edit.tsx';
 import { Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { ContactList } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList, InlineField } from '../../records/editable-fields.tsx';
@@ -21,7 +21,7 @@ import '../../records/records.css';
 /** Page of one client: details, projects and contacts. */
 export default function ClientPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.clients} id={id} title="Client" listScreenName="clients">
+    <RecordPage resource={client.clients} id={id} loadingTitle="Client" listScreenName="clients">
       {(record, onChange) => <ClientDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
@@ -79,7 +79,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
             <div>
               <dt>Created</dt>
               <dd>
-                <Timestamp timestamp={record.date_created} />
+                <RelativeTime timestamp={record.date_created} />
               </dd>
             </div>
           </FieldList>
@@ -91,17 +91,17 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
 }
 
 function ProjectsOfClient({ clientId: client_id }: { readonly clientId: string }) {
-  const filters = { client_id, order: 'duedate', limit: RECORDS_PER_PAGE } as const;
+  const projectFilters = { client_id, order: 'duedate', limit: RECORDS_PER_PAGE } as const;
   const { rows, paging, errorText, append } = useRecords(
-    (signal) => listFullPage(client.projects, filters, signal),
-    [filters],
+    (signal) => listFullPage(client.projects, projectFilters, signal),
+    [projectFilters],
     projectResource.idOf,
   );
   return (
     <section class="card" aria-label="Projects">
       <h2 class="card-head">Projects</h2>
       {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
-      {rows === undefined && errorText === undefined && <LoadingSkeleton lines={2} />}
+      {rows === undefined && errorText === undefined && <LoadingSkeleton lineCount={2} />}
       <ul class="plan-lines">
         {rows?.map((project) => (
           <li key={project.project_id}>

@@ -3,7 +3,7 @@ import { client } from '../../app/client.ts';
 import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { buildClientField, contactFields, contactResource } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
@@ -14,7 +14,7 @@ import '../../records/records.css';
 /** Page of one contact: details and client. */
 export default function ContactPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.contacts} id={id} title="Contact" listScreenName="contacts">
+    <RecordPage resource={client.contacts} id={id} loadingTitle="Contact" listScreenName="contacts">
       {(record, onChange) => <ContactDetails record={record} onChange={onChange} />}
     </RecordPage>
   );
@@ -27,7 +27,7 @@ function ContactDetails({
   readonly record: Contact;
   readonly onChange: (record: Contact) => void;
 }) {
-  const clients = useClients();
+  const clientsQuery = useClients();
   const deletion = useDelete(contactResource, {
     onDeleted: () => navigate(hrefTo('contacts')),
     onRestored: ({ contact_id }) => navigate(hrefTo('contacts', contact_id)),
@@ -53,12 +53,12 @@ function ContactDetails({
           editableResource={contactResource}
           record={record}
           onChange={onChange}
-          fields={[name, role, company, buildClientField(record, clients.data), email, tel, mobile, fax]}
+          fields={[name, role, company, buildClientField(record, clientsQuery.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>
             <dd>
-              <Timestamp timestamp={record.date_created} />
+              <RelativeTime timestamp={record.date_created} />
             </dd>
           </div>
         </FieldList>

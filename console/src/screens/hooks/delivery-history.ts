@@ -13,19 +13,19 @@ export type DeliveryWithOccurrence = { readonly occurrence: Occurrence; readonly
  * page: undefined until the first page is loaded, empty after the last page.
  */
 export type ActivityCache = {
-  readonly byDeliveryId: Map<string, DeliveryWithOccurrence>;
+  readonly activityByDeliveryId: Map<string, DeliveryWithOccurrence>;
   olderPageCursor: string | undefined;
 };
 
-const MAX_REQUESTS = 5;
+const MAX_PAGE_REQUESTS = 5;
 
 /**
- * Loads the activity of a hook until the occurrences of the given deliveries are found, with at most `MAX_REQUESTS`
- * requests. Older deliveries are shown without their occurrence. The newest page is always reloaded, because its read
- * receipts change.
+ * Loads the activity of a hook until the occurrences of the given deliveries are found, with at most
+ * `MAX_PAGE_REQUESTS` requests. Older deliveries are shown without their occurrence. The newest page is always
+ * reloaded, because its read receipts change.
  */
-export async function loadActivity(
-  cache: ActivityCache,
+export async function loadHookActivity(
+  activityCache: ActivityCache,
   hook: Hook,
   deliveries: readonly Delivery[],
   signal: AbortSignal,
@@ -36,45 +36,51 @@ export async function loadActivity(
       { signal },
     );
     for (const occurrence of data)
-      for (const delivery of occurrence.deliveries) cache.byDeliveryId.set(delivery.id, { occurrence, delivery });
+      for (const delivery of occurrence.deliveries)
+        activityCache.activityByDeliveryId.set(delivery.id, { occurrence, delivery });
     return next;
   };
-  const hasUncachedDelivery = () => deliveries.some(({ id, event }) => event !== 'test' && !cache.byDeliveryId.has(id));
+  const hasUncachedDelivery = () =>
+    deliveries.some(({ id, event }) => event !== 'test' && !activityCache.activityByDeliveryId.has(id));
   if (deliveries.length === 0) return;
-  const olderCursor = await loadPage();
-  cache.olderPageCursor ??= olderCursor;
+  const secondPageCursor = await loadPage();
+  activityCache.olderPageCursor ??= secondPageCursor;
   for (
     let requestCount = 1;
-    requestCount < MAX_REQUESTS && cache.olderPageCursor !== '' && hasUncachedDelivery();
+    requestCount < MAX_PAGE_REQUESTS && activityCache.olderPageCursor !== '' && hasUncachedDelivery();
     requestCount += 1
   ) {
-    cache.olderPageCursor = await loadPage(cache.olderPageCursor);
+    activityCache.olderPageCursor = await loadPage(activityCache.olderPageCursor);
   }
 }
 
-const ATTEMPT_TIMEOUT_MS = 30_000;
+const ATTEMPT_WAIT_TIMEOUT_MS = 30_000;
 const FIRST_POLL_DELAY_MS = 300;
-const POLL_INTERVAL_MS = 1_000;
+const ATTEMPT_POLL_INTERVAL_MS = 1_000;
 
-/** Polls a delivery until it has more than `attemptsBefore` attempts; returns undefined after the timeout. */
-async function waitForAttempt(deliveryId: string, attemptsBefore: number): Promise<DeliveryDetail | undefined> {
-  const deadline = Date.now() + ATTEMPT_TIMEOUT_MS;
-  for (let waitMs = FIRST_POLL_DELAY_MS; Date.now() < deadline; waitMs = POLL_INTERVAL_MS) {
+/** Polls a delivery until it has a new attempt, and returns the delivery; undefined after the timeout. */
+async function waitForAttempt(deliveryId: string, previousAttemptCount: number): Promise<DeliveryDetail | undefined> {
+  const deadlineMs = Date.now() + ATTEMPT_WAIT_TIMEOUT_MS;
+  for (let waitMs = FIRST_POLL_DELAY_MS; Date.now() < deadlineMs; waitMs = ATTEMPT_POLL_INTERVAL_MS) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
     const delivery = await client.deliveries.get(deliveryId);
-    if (delivery.attempts.length > attemptsBefore) return delivery;
+    if (delivery.attempts.length > previousAttemptCount) return delivery;
   }
   return undefined;
 }
 
 /** Shows the outcome of a manual attempt as a toast. */
-export async function showAttemptOutcome(attemptName: string, deliveryId: string, attemptsBefore = 0): Promise<void> {
-  const lastAttempt = (await waitForAttempt(deliveryId, attemptsBefore))?.attempts.at(-1);
+export async function showAttemptOutcome(
+  attemptName: string,
+  deliveryId: string,
+  previousAttemptCount = 0,
+): Promise<void> {
+  const lastAttempt = (await waitForAttempt(deliveryId, previousAttemptCount))?.attempts.at(-1);
   if (lastAttempt === undefined) {
     showToast(`${attemptName} is on its way; no answer yet.`);
     return;
   }
-  const message = `${attemptName}: ${describeOutcome(lastAttempt.outcome)} after ${formatDuration(Number(lastAttempt.milliseconds))}.`;
+  const toastText = `${attemptName}: ${describeOutcome(lastAttempt.outcome)} after ${formatDuration(Number(lastAttempt.milliseconds))}.`;
   const advice = getOutcomeAdvice(lastAttempt.outcome);
-  showToast(advice === undefined ? message : `${message} ${advice}`, { isError: lastAttempt.outcome !== '200' });
+  showToast(advice === undefined ? toastText : `${toastText} ${advice}`, { isError: lastAttempt.outcome !== '200' });
 }

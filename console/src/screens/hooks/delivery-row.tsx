@@ -7,7 +7,7 @@ import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
-import { capitalize, DeliveryBadge, ReadReceipt, WebhookRequest } from '../../delivery/delivery-badges.tsx';
+import { capitalize, DeliveryStateBadge, ReadReceipt, WebhookRequest } from '../../delivery/delivery-badges.tsx';
 import { describeOutcome, formatKindTitle, getOutcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
 import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-history.ts';
 
@@ -34,7 +34,7 @@ export function DeliveryRow(props: DeliveryRowProps) {
           {formatKindTitle(delivery.event)} <code class="soft">{recordPathOf(delivery.resource_url)}</code>
         </span>
         <span class="row how">
-          <DeliveryBadge state={delivery.state} />
+          <DeliveryStateBadge state={delivery.state} />
           {deliveryActivity !== undefined && <ReadReceipt delivery={deliveryActivity.delivery} />}
           <span class="small soft">
             {!['', '200'].includes(delivery.last_outcome) && describeOutcome(delivery.last_outcome)}
@@ -63,7 +63,7 @@ function DeliveryDetails({ delivery, deliveryActivity, isHookEnded, targetUrl, o
     onDone();
   };
   if (errorText !== undefined) return <Note tone="bad">{errorText}</Note>;
-  if (data === undefined) return <LoadingSkeleton lines={2} />;
+  if (data === undefined) return <LoadingSkeleton lineCount={2} />;
   const advice = getOutcomeAdvice(data.last_outcome);
   return (
     <div class="unfolded stack">

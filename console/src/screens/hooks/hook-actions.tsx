@@ -14,8 +14,8 @@ const MAX_OCCURRENCES_CHECKED = 100;
 export function useHookActions(onDone: () => void) {
   const [confirmation, setConfirmation] = useState<{ readonly action: 'restore' | 'delete'; readonly hook: Hook }>();
   const closeDialog = () => setConfirmation(undefined);
-  const runAction = (action: () => Promise<unknown>, message: string) =>
-    runWithToast(action, message).then((hasSucceeded) => hasSucceeded && onDone());
+  const runActionWithToast = (action: () => Promise<unknown>, successMessage: string) =>
+    runWithToast(action, successMessage).then((hasSucceeded) => hasSucceeded && onDone());
   return {
     test: (hook: Hook) =>
       runWithToast(async () => {
@@ -31,8 +31,11 @@ export function useHookActions(onDone: () => void) {
         onClose={closeDialog}
         onConfirm={() =>
           confirmation.action === 'restore'
-            ? void runAction(() => client.hooks.restore(confirmation.hook.id), 'Restored. It is sent what it missed.')
-            : void runAction(
+            ? void runActionWithToast(
+                () => client.hooks.restore(confirmation.hook.id),
+                'Restored. It is sent what it missed.',
+              )
+            : void runActionWithToast(
                 () => client.hooks.delete(confirmation.hook.id),
                 'Deleted. It can be restored for 30 days.',
               )
@@ -87,11 +90,11 @@ async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
     { hook_id: hook.id, state: 'undelivered', limit: 1 },
     { signal },
   );
-  const recentOccurrences = await client.activity.list(
+  const recentActivityPage = await client.activity.list(
     { kind: hook.event, limit: MAX_OCCURRENCES_CHECKED },
     { signal },
   );
-  const missedCount = recentOccurrences.data.filter(
+  const missedCount = recentActivityPage.data.filter(
     ({ occurred_at, deliveries }) =>
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;

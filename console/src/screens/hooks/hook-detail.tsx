@@ -10,8 +10,8 @@ import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
-import { ClockTime, formatDuration, Timestamp } from '../../components/timestamp.tsx';
-import { Countdown, capitalize, HookBadge, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import { ClockTime, formatDuration, RelativeTime } from '../../components/timestamp.tsx';
+import { Countdown, capitalize, HookStateBadge, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
 import {
   describeOutcome,
   explainHookEnd,
@@ -20,7 +20,7 @@ import {
   getOutcomeAdvice,
   hostOf,
 } from '../../delivery/delivery-text.ts';
-import { type ActivityCache, loadActivity } from './delivery-history.ts';
+import { type ActivityCache, loadHookActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { apiCallsForSignature, SignatureSection } from './signature.tsx';
@@ -78,14 +78,14 @@ export function HookPage({ id }: { readonly id: string }) {
               </dd>
               <dt>Created</dt>
               <dd>
-                <Timestamp timestamp={data.hook.date_created} />
+                <RelativeTime timestamp={data.hook.date_created} />
               </dd>
               <dt>Last outcome</dt>
               <dd>{capitalize(describeOutcome(data.hook.last_outcome))}</dd>
             </dl>
             <div class="stack">
               <h2>The last day</h2>
-              <LastDaySparkline hours={data.hours} height={26} />
+              <LastDaySparkline hourlyCounts={data.hours} height={26} />
               <AverageDuration hourlyCounts={data.hours} />
             </div>
           </section>
@@ -152,8 +152,8 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
     return (
       <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
         <p>
-          <HookBadge hook={hook} /> <strong>{capitalize(reason)}</strong>, <Timestamp timestamp={hook.date_ended} />.
-          Nothing is sent to its target any more.
+          <HookStateBadge hook={hook} /> <strong>{capitalize(reason)}</strong>,{' '}
+          <RelativeTime timestamp={hook.date_ended} />. Nothing is sent to its target any more.
         </p>
         <p>{advice}</p>
         {!canRestore(hook) && hook.ended_reason !== 'user_deleted' && <p>Only its owner can restore it.</p>}
@@ -165,8 +165,8 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
   return (
     <Note tone="warn">
       <p>
-        <HookBadge hook={hook} /> <strong>{capitalize(describeOutcome(hook.last_outcome))}.</strong> The same
-        notification is tried again <Countdown until={hook.next_attempt_at} /> (
+        <HookStateBadge hook={hook} /> <strong>{capitalize(describeOutcome(hook.last_outcome))}.</strong> The same
+        notification is tried again <Countdown endTimestamp={hook.next_attempt_at} /> (
         <ClockTime timestamp={hook.next_attempt_at} />
         ); until then nothing else is sent.{' '}
         {remainingFailures === 1 ? 'One more failure ends' : `${remainingFailures} more failures end`} the hook; a 200
@@ -178,14 +178,17 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
 }
 
 function AverageDuration({
-  hourlyCounts: hours,
+  hourlyCounts,
 }: {
   readonly hourlyCounts: readonly { delivered: string; failed: string; milliseconds: string }[];
 }) {
-  const attemptsByHour = hours.map((hour) => Number(hour.delivered) + Number(hour.failed));
+  const attemptsByHour = hourlyCounts.map((hour) => Number(hour.delivered) + Number(hour.failed));
   const totalAttempts = attemptsByHour.reduce((sum, count) => sum + count, 0);
   if (totalAttempts === 0) return null;
-  const totalMs = hours.reduce((sum, hour, index) => sum + Number(hour.milliseconds) * (attemptsByHour[index] ?? 0), 0);
+  const totalMs = hourlyCounts.reduce(
+    (sum, hour, index) => sum + Number(hour.milliseconds) * (attemptsByHour[index] ?? 0),
+    0,
+  );
   return <span class="small soft">{formatDuration(totalMs / totalAttempts)} on average</span>;
 }
 
@@ -209,7 +212,7 @@ async function loadDeliveryPage(
       ? { data: [] }
       : await client.deliveries.list({ ...filters, offset, limit: endOffset - offset }, { signal });
   const deliveries = data.toReversed();
-  await loadActivity(activityCache, hook, deliveries, signal);
+  await loadHookActivity(activityCache, hook, deliveries, signal);
   return { deliveries, total };
 }
 
@@ -218,7 +221,10 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = currentRoute.value;
   const state = query.get('state') ?? '';
   const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
-  const [activityCache] = useState<ActivityCache>(() => ({ byDeliveryId: new Map(), olderPageCursor: undefined }));
+  const [activityCache] = useState<ActivityCache>(() => ({
+    activityByDeliveryId: new Map(),
+    olderPageCursor: undefined,
+  }));
   const { data, errorText, reload } = useQuery(
     (signal) => loadDeliveryPage(hook, state, page, activityCache, signal),
     [hook.id, state, page, hook.state],
@@ -246,7 +252,7 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
             <DeliveryRow
               key={delivery.id}
               delivery={delivery}
-              deliveryActivity={activityCache.byDeliveryId.get(delivery.id)}
+              deliveryActivity={activityCache.activityByDeliveryId.get(delivery.id)}
               isHookEnded={hook.state === 'ended'}
               targetUrl={hook.target_url}
               onDone={reload}

@@ -11,8 +11,8 @@ import { ButtonLink } from '../../components/button.tsx';
 import { RadioGroup, Select } from '../../components/field.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
-import { HookBadge, HookStateDetails, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
+import { HookStateBadge, HookStateDetails, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
 import { formatCount, formatKindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { HookPage } from './hook-detail.tsx';
@@ -24,23 +24,25 @@ export default function HooksScreen({ remainingPath: [id] }: ScreenProps) {
   return id === 'new' ? <NewHook /> : <HookPage key={id} id={id} />;
 }
 
-const POLL_INTERVAL_MS = 5_000;
+const HOOKS_POLL_INTERVAL_MS = 5_000;
 
 const hookStates = ['live', 'failing', 'ended'] as const satisfies readonly HookState[];
 
 /** Sort order of hooks by state: failing hooks first, ended hooks last. */
-const STATE_ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
+const HOOK_STATE_ORDER: Readonly<Record<HookState, number>> = { failing: 0, live: 1, ended: 2 };
 
 async function loadHooks(userId: string, signal: AbortSignal) {
-  const [{ data, paging }, hoursPage] = await Promise.all([
+  const [{ data, paging }, hourlyCountsPage] = await Promise.all([
     client.hooks.list({ user_id: userId }, { signal }),
     client.hours.list({ user_id: userId }, { signal }),
   ]);
-  const hooks = data.toSorted((a, b) => STATE_ORDER[a.state] - STATE_ORDER[b.state] || Number(b.id) - Number(a.id));
+  const hooks = data.toSorted(
+    (a, b) => HOOK_STATE_ORDER[a.state] - HOOK_STATE_ORDER[b.state] || Number(b.id) - Number(a.id),
+  );
   return {
     hooks,
     isAll: paging.total_records <= data.length,
-    hours: Map.groupBy(hoursPage.data, ({ hook_id }) => hook_id),
+    hours: Map.groupBy(hourlyCountsPage.data, ({ hook_id }) => hook_id),
   };
 }
 
@@ -48,14 +50,19 @@ async function loadHooks(userId: string, signal: AbortSignal) {
 function HookList() {
   const { query } = currentRoute.value;
   const userId = query.get('user') ?? currentSession().user.user_id;
-  const state = hookStates.find((hookState) => hookState === query.get('state')) ?? '';
+  const stateFilter = hookStates.find((hookState) => hookState === query.get('state')) ?? '';
   const { data, errorText, reload } = useQuery((signal) => loadHooks(userId, signal), [userId]);
-  const actions = useHookActions(reload);
-  usePolling(POLL_INTERVAL_MS, reload);
-  const isMine = userId === currentSession().user.user_id;
-  const visibleHooks = data?.hooks.filter((hook) => state === '' || hook.state === state) ?? [];
-  const sdkFilters = [state !== '' && `state: '${state}'`, !isMine && `user_id: '${userId}'`].filter(Boolean);
-  const searchParams = new URLSearchParams({ ...(state !== '' && { state }), ...(!isMine && { user_id: userId }) });
+  const hookActions = useHookActions(reload);
+  usePolling(HOOKS_POLL_INTERVAL_MS, reload);
+  const isOwnList = userId === currentSession().user.user_id;
+  const visibleHooks = data?.hooks.filter((hook) => stateFilter === '' || hook.state === stateFilter) ?? [];
+  const sdkFilterTexts = [stateFilter !== '' && `state: '${stateFilter}'`, !isOwnList && `user_id: '${userId}'`].filter(
+    Boolean,
+  );
+  const searchParams = new URLSearchParams({
+    ...(stateFilter !== '' && { state: stateFilter }),
+    ...(!isOwnList && { user_id: userId }),
+  });
   return (
     <Page
       title="Hooks"
@@ -65,7 +72,7 @@ function HookList() {
           description: 'These hooks',
           method: 'GET',
           path: `/hooks${searchParams.size === 0 ? '' : `?${searchParams}`}`,
-          sdk: `hooks.list(${sdkFilters.length === 0 ? '' : `{ ${sdkFilters.join(', ')} }`})`,
+          sdk: `hooks.list(${sdkFilterTexts.length === 0 ? '' : `{ ${sdkFilterTexts.join(', ')} }`})`,
         },
       ]}
       actions={
@@ -77,7 +84,7 @@ function HookList() {
       <div class="row spread">
         <RadioGroup
           label="State"
-          value={state}
+          value={stateFilter}
           options={buildStateOptions(data?.hooks ?? [])}
           onChange={(value) => updateQueryParams({ state: value })}
         />
@@ -85,30 +92,35 @@ function HookList() {
       </div>
       {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
       {data === undefined && errorText === undefined && <LoadingSkeleton />}
-      {data?.hooks.length === 0 && <NoHooks isMine={isMine} />}
+      {data?.hooks.length === 0 && <NoHooks isOwnList={isOwnList} />}
       {data !== undefined && data.hooks.length > 0 && visibleHooks.length === 0 && (
-        <EmptyState icon="check" title={`No hook is ${state}`}>
+        <EmptyState icon="check" title={`No hook is ${stateFilter}`}>
           <p>Which is good to know. The others are under All.</p>
         </EmptyState>
       )}
       {visibleHooks.length > 0 && (
         <ul class="card lines" aria-label="Hooks">
           {visibleHooks.map((hook) => (
-            <HookRow key={hook.id} hook={hook} hours={data?.hours.get(hook.id) ?? []} actions={actions} />
+            <HookRow
+              key={hook.id}
+              hook={hook}
+              hourlyCounts={data?.hours.get(hook.id) ?? []}
+              hookActions={hookActions}
+            />
           ))}
         </ul>
       )}
       {data?.isAll === false && <p class="soft small">The first {formatCount(data.hooks.length, 'hook')} are shown.</p>}
-      {actions.dialog}
+      {hookActions.dialog}
     </Page>
   );
 }
 
 function buildStateOptions(hooks: readonly Hook[]) {
-  const countInState = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
+  const countHooksInState = (state: HookState) => hooks.filter((hook) => hook.state === state).length;
   return [
     { value: '', text: `All ${hooks.length}` },
-    ...hookStates.map((value) => ({ value, text: `${countInState(value)} ${value}` })),
+    ...hookStates.map((value) => ({ value, text: `${countHooksInState(value)} ${value}` })),
   ];
 }
 
@@ -133,19 +145,19 @@ function UserSelect({ userId }: { readonly userId: string }) {
 
 type HookRowProps = {
   readonly hook: Hook;
-  readonly hours: readonly HourCounts[];
-  readonly actions: ReturnType<typeof useHookActions>;
+  readonly hourlyCounts: readonly HourCounts[];
+  readonly hookActions: ReturnType<typeof useHookActions>;
 };
 
-function HookRow({ hook, hours, actions }: HookRowProps) {
+function HookRow({ hook, hourlyCounts, hookActions }: HookRowProps) {
   const isEnded = hook.state === 'ended';
   const menuItems = [
     { text: 'Open', icon: 'chevron', onPick: () => navigate(hrefTo('hooks', hook.id)) },
-    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void actions.test(hook) } as const]),
-    ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => actions.restore(hook) } as const] : []),
+    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void hookActions.test(hook) } as const]),
+    ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => hookActions.restore(hook) } as const] : []),
     ...(isEnded
       ? []
-      : [{ text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => actions.remove(hook) } as const]),
+      : [{ text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => hookActions.remove(hook) } as const]),
   ] as const;
   return (
     <li class="line hook-line">
@@ -156,24 +168,24 @@ function HookRow({ hook, hours, actions }: HookRowProps) {
         <TargetUrl url={hook.target_url} />
       </div>
       <div class="how">
-        <HookBadge hook={hook} />
+        <HookStateBadge hook={hook} />
         <span class="small soft">
           <HookStateDetails hook={hook} />
           {isEnded && (
             <>
-              , <Timestamp timestamp={hook.date_ended} />
+              , <RelativeTime timestamp={hook.date_ended} />
             </>
           )}
         </span>
       </div>
-      <LastDaySparkline hours={hours} />
+      <LastDaySparkline hourlyCounts={hourlyCounts} />
       <Menu label={`More for hook ${hook.id}`} items={menuItems} />
     </li>
   );
 }
 
-function NoHooks({ isMine }: { readonly isMine: boolean }) {
-  if (!isMine) return <EmptyState icon="bell" title="They have no hooks" />;
+function NoHooks({ isOwnList }: { readonly isOwnList: boolean }) {
+  if (!isOwnList) return <EmptyState icon="bell" title="They have no hooks" />;
   return (
     <EmptyState icon="bell" title="Nobody is told yet">
       <p>

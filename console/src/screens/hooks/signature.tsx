@@ -8,7 +8,7 @@ import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Select } from '../../components/field.tsx';
 import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
-import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
+import { parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 
 type SignatureSectionProps = { readonly hook: Hook; readonly onDone: () => void };
 
@@ -17,7 +17,7 @@ export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
   const [openDialog, setOpenDialog] = useState<'rotate' | 'off'>();
   const [newSecret, setNewSecret] = useState<HookSecret>();
   const closeDialog = () => setOpenDialog(undefined);
-  const showSecret = (secret: HookSecret) => {
+  const showNewSecret = (secret: HookSecret) => {
     setNewSecret(secret);
     closeDialog();
     onDone();
@@ -31,7 +31,7 @@ export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
             {hook.signed === '0' ? (
               <Button
                 icon="key"
-                onClick={() => runWithToast(async () => showSecret(await client.hooks.createSecret(hook.id)))}
+                onClick={() => runWithToast(async () => showNewSecret(await client.hooks.createSecret(hook.id)))}
               >
                 Sign notifications
               </Button>
@@ -49,7 +49,7 @@ export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
         )}
       </div>
       <SignatureState hook={hook} />
-      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showSecret} onClose={closeDialog} />}
+      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showNewSecret} onClose={closeDialog} />}
       {openDialog === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
@@ -77,10 +77,10 @@ function SignatureState({ hook }: Pick<SignatureSectionProps, 'hook'>) {
   }
   return (
     <p>
-      <Badge tone="good">on</Badge> By a secret that was made <Timestamp timestamp={hook.secret_created} />.{' '}
+      <Badge tone="good">on</Badge> By a secret that was made <RelativeTime timestamp={hook.secret_created} />.{' '}
       {parseTimestamp(hook.secret_previous_until) !== undefined && (
         <>
-          The one before it signs, too, and ends <Timestamp timestamp={hook.secret_previous_until} />.
+          The one before it signs, too, and ends <RelativeTime timestamp={hook.secret_previous_until} />.
         </>
       )}
     </p>
@@ -101,9 +101,9 @@ type RotateSecretProps = {
 };
 
 function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
-  const [overlap, setOverlap] = useState<(typeof overlapOptions)[number]['value']>('86400');
+  const [overlapSeconds, setOverlapSeconds] = useState<(typeof overlapOptions)[number]['value']>('86400');
   const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
-    onCreated(await client.hooks.createSecret(hook.id, { overlap }));
+    onCreated(await client.hooks.createSecret(hook.id, { overlap: overlapSeconds }));
   });
   return (
     <Dialog title="Rotate the secret" onClose={onClose}>
@@ -111,12 +111,12 @@ function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
         {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
         <Select
           label="The present secret goes on signing"
-          value={overlap}
+          value={overlapSeconds}
           options={overlapOptions}
-          onChange={setOverlap}
+          onChange={setOverlapSeconds}
           errorText={errorsByField.overlap}
           hint={
-            overlap === '0'
+            overlapSeconds === '0'
               ? 'For a secret that leaked. A receiver that has no other refuses what comes.'
               : 'Beside the new one, so that the receiver can change over meanwhile.'
           }

@@ -14,18 +14,18 @@ import { RadioGroup } from '../../components/field.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
-import { parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
+import { parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 import { IssueKeyDialog } from './issue-key.tsx';
 import { NarrowKeyDialog, summarizePermissions } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
 
-type KeyFilters = { readonly isEnded: boolean; readonly isOwn: boolean };
+type KeyFilters = { readonly isEndedOnly: boolean; readonly isOwnOnly: boolean };
 
 /** Reads the filters from the query of the route. */
 function readKeyFilters(query: URLSearchParams): KeyFilters {
-  return { isEnded: query.get('state') === 'ended', isOwn: query.get('of') === 'me' || !isAdmin() };
+  return { isEndedOnly: query.get('state') === 'ended', isOwnOnly: query.get('of') === 'me' || !isAdmin() };
 }
 
 /** Screen with the list of API keys: permissions, owner and last use. */
@@ -33,12 +33,12 @@ export default function KeysScreen() {
   const filters = readKeyFilters(currentRoute.value.query);
   const { user } = currentSession();
   const keysQuery = useQuery(
-    (signal) => collectAll(client.keys.each(filters.isOwn ? { user_id: user.user_id } : {}, { signal })),
-    [filters.isOwn],
+    (signal) => collectAll(client.keys.each(filters.isOwnOnly ? { user_id: user.user_id } : {}, { signal })),
+    [filters.isOwnOnly],
   );
   const usersQuery = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
   const [openDialog, setOpenDialog] = useState<{ action: 'issue' } | { action: 'narrow' | 'revoke'; key: ApiKey }>();
-  const visibleKeys = keysQuery.data?.filter((key) => hasKeyEnded(key) === filters.isEnded).reverse();
+  const visibleKeys = keysQuery.data?.filter((key) => hasKeyEnded(key) === filters.isEndedOnly).reverse();
   const closeDialog = () => setOpenDialog(undefined);
   return (
     <Page
@@ -58,7 +58,7 @@ export default function KeysScreen() {
       <div class="row">
         <RadioGroup
           label="Which keys"
-          value={filters.isEnded ? 'ended' : 'live'}
+          value={filters.isEndedOnly ? 'ended' : 'live'}
           options={[
             { value: 'live', text: 'In force' },
             { value: 'ended', text: 'Ended' },
@@ -68,7 +68,7 @@ export default function KeysScreen() {
         {isAdmin() && (
           <RadioGroup
             label="Whose keys"
-            value={filters.isOwn ? 'me' : 'all'}
+            value={filters.isOwnOnly ? 'me' : 'all'}
             options={[
               { value: 'all', text: 'Everybody’s' },
               { value: 'me', text: 'Mine' },
@@ -138,7 +138,7 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
       <div class="grow">
         <div class="row">
           <strong>{keyLabelOf(apiKey)}</strong>
-          <KeyState apiKey={apiKey} />
+          <KeyStateBadge apiKey={apiKey} />
         </div>
         <p class="small soft">
           {[
@@ -149,9 +149,9 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
       </div>
       <div class="asides">
         <span>Last used</span>
-        <Timestamp timestamp={apiKey.last_used} />
+        <RelativeTime timestamp={apiKey.last_used} />
         <span>{hasKeyEnded(apiKey) ? 'Ended' : 'Ends'}</span>
-        {apiKey.revoked === '1' ? <span>by hand</span> : <Timestamp timestamp={apiKey.expires} />}
+        {apiKey.revoked === '1' ? <span>by hand</span> : <RelativeTime timestamp={apiKey.expires} />}
       </div>
       {!hasKeyEnded(apiKey) && (
         <Menu
@@ -166,15 +166,15 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
   );
 }
 
-function KeyState({ apiKey }: { readonly apiKey: ApiKey }) {
+function KeyStateBadge({ apiKey }: { readonly apiKey: ApiKey }) {
   if (apiKey.revoked === '1') return <Badge tone="bad">revoked</Badge>;
   const remainingMs = (parseTimestamp(apiKey.expires)?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now();
   if (remainingMs <= 0) return <Badge>expired</Badge>;
   return remainingMs < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
 
-function NoKeys({ isEnded, isOwn, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
-  if (isEnded) {
+function NoKeys({ isEndedOnly, isOwnOnly, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
+  if (isEndedOnly) {
     return (
       <EmptyState icon="key" title="No key has ended">
         <p>Keys that were revoked or have expired stay listed here, so that one can tell later what they were.</p>
@@ -182,7 +182,7 @@ function NoKeys({ isEnded, isOwn, onIssue }: KeyFilters & { readonly onIssue: ()
     );
   }
   return (
-    <EmptyState icon="key" title={isOwn ? 'You have no key' : 'Nobody has a key'}>
+    <EmptyState icon="key" title={isOwnOnly ? 'You have no key' : 'Nobody has a key'}>
       <p>
         Give each program a key of its own, with no more than it needs: when one leaks, you revoke that one, and the
         others go on.
@@ -211,20 +211,26 @@ function listKeyRecipients(users: readonly User[]): readonly User[] {
 
 /** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
 function apiCallsForKeyList(
-  { isOwn }: KeyFilters,
+  { isOwnOnly }: KeyFilters,
   user: User,
   newestKey: ApiKey | undefined,
 ): readonly ApiCallExample[] {
-  const body = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
-  const listArguments = isOwn ? `{ user_id: '${user.user_id}' }` : '';
+  const exampleBody = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
+  const listArguments = isOwnOnly ? `{ user_id: '${user.user_id}' }` : '';
   return [
     {
-      description: isOwn ? 'List your keys' : 'List the keys of everybody',
+      description: isOwnOnly ? 'List your keys' : 'List the keys of everybody',
       method: 'GET',
-      path: isOwn ? `/keys?user_id=${user.user_id}` : '/keys',
+      path: isOwnOnly ? `/keys?user_id=${user.user_id}` : '/keys',
       sdk: `keys.list(${listArguments})`,
     },
-    { description: 'Issue a key', method: 'POST', path: '/keys', body, sdk: `keys.create(${JSON.stringify(body)})` },
+    {
+      description: 'Issue a key',
+      method: 'POST',
+      path: '/keys',
+      body: exampleBody,
+      sdk: `keys.create(${JSON.stringify(exampleBody)})`,
+    },
     ...(newestKey === undefined ? [] : apiCallsForKey(newestKey)),
   ];
 }

@@ -23,20 +23,22 @@ function buildMinuteBars({ minutes }: Overview, now: number): readonly MinuteBar
   });
 }
 
-const formatClock = (timeMs: number) =>
+const formatClockTime = (timeMs: number) =>
   new Date(timeMs).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
-/** Returns the upper end of the scale: `max` rounded up to 1, 2 or 5 times a power of ten. */
-function roundUpScale(max: number): number {
-  const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(1, max)));
-  return [1, 2, 5, 10].map((factor) => factor * powerOfTen).find((scaleEnd) => scaleEnd >= max) ?? max;
+/** Returns the upper end of the scale: the highest count, rounded up to 1, 2 or 5 times a power of ten. */
+function roundUpToScaleMax(maxCount: number): number {
+  const powerOfTen = 10 ** Math.floor(Math.log10(Math.max(1, maxCount)));
+  return (
+    [1, 2, 5, 10].map((factor) => factor * powerOfTen).find((candidateMax) => candidateMax >= maxCount) ?? maxCount
+  );
 }
 
 /** Bar chart of deliveries per minute; screen readers get a table instead. */
 export function MinutesChart({ overview }: { readonly overview: Overview }) {
   const [hoveredIndex, setHoveredIndex] = useState<number>();
   const bars = buildMinuteBars(overview, Date.now());
-  const scaleMax = roundUpScale(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
+  const scaleMax = roundUpToScaleMax(Math.max(1, ...bars.map(({ delivered, failed }) => delivered + failed)));
   const hoveredBar = hoveredIndex === undefined ? undefined : bars[hoveredIndex];
   return (
     <>
@@ -50,7 +52,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
             </>
           ) : (
             <span class="number">
-              {formatClock(hoveredBar.at)}: {hoveredBar.delivered} delivered, {hoveredBar.failed} failed
+              {formatClockTime(hoveredBar.at)}: {hoveredBar.delivered} delivered, {hoveredBar.failed} failed
             </span>
           )}
         </span>
@@ -64,12 +66,12 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
           aria-hidden="true"
           onPointerLeave={() => setHoveredIndex(undefined)}
         >
-          {[0, 0.5, 1].map((gridLine) => (
+          {[0, 0.5, 1].map((gridLineFraction) => (
             <rect
-              key={gridLine}
+              key={gridLineFraction}
               class="grid"
               x={0}
-              y={Math.min(CHART_HEIGHT - 0.6, gridLine * CHART_HEIGHT)}
+              y={Math.min(CHART_HEIGHT - 0.6, gridLineFraction * CHART_HEIGHT)}
               width={MINUTE_COUNT * BAR_WIDTH}
               height={0.6}
             />
@@ -77,20 +79,20 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
           {bars.map(({ at, delivered, failed }, index) => {
             const deliveredHeight = (delivered / scaleMax) * CHART_HEIGHT;
             const failedHeight = (failed / scaleMax) * CHART_HEIGHT;
-            const x = index * BAR_WIDTH + 1.5;
+            const barX = index * BAR_WIDTH + 1.5;
             return (
               <g key={at} class={index === hoveredIndex ? 'pointed' : ''} onPointerEnter={() => setHoveredIndex(index)}>
                 <rect class="whole" x={index * BAR_WIDTH} y={0} width={BAR_WIDTH} height={CHART_HEIGHT} />
                 <rect
                   class="delivered"
-                  x={x}
+                  x={barX}
                   y={CHART_HEIGHT - deliveredHeight}
                   width={BAR_WIDTH - 3}
                   height={deliveredHeight}
                 />
                 <rect
                   class="failed"
-                  x={x}
+                  x={barX}
                   y={CHART_HEIGHT - deliveredHeight - failedHeight}
                   width={BAR_WIDTH - 3}
                   height={failedHeight}
@@ -101,7 +103,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         </svg>
         <div class="times small soft number">
           {[0, 15, 30, 45].map((index) => (
-            <span key={index}>{formatClock(bars[index]?.at ?? 0)}</span>
+            <span key={index}>{formatClockTime(bars[index]?.at ?? 0)}</span>
           ))}
           <span>now</span>
         </div>
@@ -119,7 +121,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
           <tbody>
             {bars.map(({ at, delivered, failed }) => (
               <tr key={at}>
-                <th scope="row">{formatClock(at)}</th>
+                <th scope="row">{formatClockTime(at)}</th>
                 <td>{delivered}</td>
                 <td>{failed}</td>
               </tr>

@@ -8,27 +8,27 @@ import { currentSession, isAdmin } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
-import { formatDuration, parseTimestamp, Timestamp } from '../../components/timestamp.tsx';
-import { HookBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
+import { formatDuration, parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
+import { HookStateBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
 import { formatCount, formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
 import { FirstSteps } from './onboarding.tsx';
 
-const POLL_INTERVAL_MS = 4_000;
+const OVERVIEW_POLL_INTERVAL_MS = 4_000;
 
 async function loadOverview(signal: AbortSignal) {
   const overview = await client.overview({ signal });
-  const isQuiet = [overview.hooks_live, overview.hooks_ended_today, overview.delivered_last_hour].every(
+  const hasNoActivity = [overview.hooks_live, overview.hooks_ended_today, overview.delivered_last_hour].every(
     (count) => count === '0',
   );
-  const hasNoHooks = isQuiet && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
+  const hasNoHooks = hasNoActivity && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
   return { overview, isFresh: hasNoHooks };
 }
 
 /** Screen with the delivery metrics of the last hour, and the hooks that are failing or have ended. */
 export default function OverviewScreen() {
   const { data, errorText, reload } = useQuery(loadOverview, []);
-  usePolling(POLL_INTERVAL_MS, reload);
+  usePolling(OVERVIEW_POLL_INTERVAL_MS, reload);
   return (
     <Page
       title="Overview"
@@ -67,28 +67,28 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
   return (
     <>
       <dl class="figures">
-        <Metric name="Delivered in the last hour" value={Number(deliveredCount).toLocaleString('en')}>
+        <MetricCard name="Delivered in the last hour" value={Number(deliveredCount).toLocaleString('en')}>
           {deliveredPercent === undefined
             ? 'no attempts'
             : `${deliveredPercent.toFixed(Number.isInteger(deliveredPercent) ? 0 : 1)} % of ${formatCount(attemptCount, 'attempt')}`}
-        </Metric>
-        <Metric name="Answered within, p95" value={attemptCount === 0 ? '–' : formatDuration(Number(p95_ms))}>
+        </MetricCard>
+        <MetricCard name="Answered within, p95" value={attemptCount === 0 ? '–' : formatDuration(Number(p95_ms))}>
           {attemptCount === 0 ? 'nothing was sent' : `p50: ${formatDuration(Number(p50_ms))}`}
-        </Metric>
-        <Metric name="Pending now" value={Number(pending).toLocaleString('en')}>
+        </MetricCard>
+        <MetricCard name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldestPendingAt === undefined
             ? 'nothing waits'
             : `the oldest for ${formatDuration(Math.max(0, Date.now() - oldestPendingAt.getTime()))}`}
-        </Metric>
-        <Metric
+        </MetricCard>
+        <MetricCard
           name="Live hooks"
           value={(Number(overview.hooks_live) - Number(overview.hooks_failing)).toLocaleString('en')}
         >
           {hasFailingHooks ? <Badge tone="warn">{overview.hooks_failing} failing</Badge> : 'none is failing'}
-        </Metric>
-        <Metric name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
+        </MetricCard>
+        <MetricCard name="Ended today" value={Number(overview.hooks_ended_today).toLocaleString('en')}>
           since 00:00 UTC
-        </Metric>
+        </MetricCard>
       </dl>
       <section class="card padded stack" aria-label="Deliveries per minute">
         <MinutesChart overview={overview} />
@@ -101,9 +101,9 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
   );
 }
 
-type MetricProps = { readonly name: string; readonly value: string; readonly children: ComponentChildren };
+type MetricCardProps = { readonly name: string; readonly value: string; readonly children: ComponentChildren };
 
-function Metric({ name, value, children }: MetricProps) {
+function MetricCard({ name, value, children }: MetricCardProps) {
   return (
     <div class="card figure">
       <dt>{name}</dt>
@@ -128,19 +128,19 @@ function FailingOrEndedHooks({
     [failingCount, endedCount],
   );
   if (failingCount + endedCount === 0) return null;
-  const unlistedCount = failingCount + endedCount - (data?.length ?? 0);
+  const unlistedHookCount = failingCount + endedCount - (data?.length ?? 0);
   return (
     <section class="stack" aria-label="What needs a look">
       <h2>What needs a look</h2>
-      {data === undefined && <LoadingSkeleton lines={2} />}
+      {data === undefined && <LoadingSkeleton lineCount={2} />}
       {data !== undefined && (
         <ul class="card lines">
           {data.map((hook) => (
             <FailingOrEndedHookRow key={hook.id} hook={hook} />
           ))}
-          {unlistedCount > 0 && (
+          {unlistedHookCount > 0 && (
             <li class="line small soft">
-              {formatCount(unlistedCount, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
+              {formatCount(unlistedHookCount, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
             </li>
           )}
         </ul>
@@ -162,20 +162,20 @@ function FailingOrEndedHookRow({ hook }: { readonly hook: Hook }) {
           <HookStateDetails hook={hook} />
           {hook.state === 'ended' && (
             <>
-              , <Timestamp timestamp={hook.date_ended} />
+              , <RelativeTime timestamp={hook.date_ended} />
             </>
           )}
         </span>
-        <HookBadge hook={hook} />
+        <HookStateBadge hook={hook} />
       </span>
     </li>
   );
 }
 
 /** Maximum number of users whose hooks are searched. */
-const MAX_USERS = 20;
+const MAX_SEARCHED_USERS = 20;
 
-const MAX_HOOKS = 50;
+const MAX_LISTED_HOOKS = 50;
 
 type HookCounts = { readonly failingCount: number; readonly endedCount: number };
 
@@ -192,23 +192,26 @@ async function findFailingOrEndedHooks(
   if (failingCount + endedCount === 0) return foundHooks;
   for (const userId of await listUserIdsToSearch(signal)) {
     const [failingHooks, endedHooks] = await Promise.all([
-      client.hooks.list({ user_id: userId, state: 'failing', limit: MAX_HOOKS }, { signal }),
+      client.hooks.list({ user_id: userId, state: 'failing', limit: MAX_LISTED_HOOKS }, { signal }),
       client.hooks.list({ user_id: userId, state: 'ended' }, { signal }),
     ]);
-    foundHooks.push(...failingHooks.data, ...endedHooks.data.filter(({ date_ended }) => date_ended >= startOfToday()));
+    foundHooks.push(
+      ...failingHooks.data,
+      ...endedHooks.data.filter(({ date_ended }) => date_ended >= startOfTodayUtc()),
+    );
     if (foundHooks.length >= failingCount + endedCount) break;
   }
-  return foundHooks.slice(0, MAX_HOOKS);
+  return foundHooks.slice(0, MAX_LISTED_HOOKS);
 }
 
 async function listUserIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
   const ownUserId = currentSession().user.user_id;
   if (!isAdmin()) return [ownUserId];
-  const { data } = await client.users.list({ limit: MAX_USERS }, { signal });
+  const { data } = await client.users.list({ limit: MAX_SEARCHED_USERS }, { signal });
   return [ownUserId, ...data.map(({ user_id }) => user_id).filter((userId) => userId !== ownUserId)];
 }
 
 /** Returns the start of the current day in UTC, as an API timestamp. */
-function startOfToday(): string {
+function startOfTodayUtc(): string {
   return `${new Date().toISOString().slice(0, 10)} 00:00:00`;
 }

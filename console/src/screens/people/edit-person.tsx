@@ -94,7 +94,7 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, onSave, o
 
 /** Dialog that creates a user and an invitation link, and then shows the link. */
 export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
-  const [createdInvitation, setCreatedInvitation] = useState<{ person: User; link: IssuedInvitation }>();
+  const [createdInvitation, setCreatedInvitation] = useState<{ person: User; invitation: IssuedInvitation }>();
   if (createdInvitation !== undefined) return <InvitationLinkDialog {...createdInvitation} onClose={onClose} />;
   return (
     <Dialog title="Add somebody" onClose={onClose}>
@@ -106,7 +106,7 @@ export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => vo
           const person = await client.users.create(values);
           // If creating the link fails, close the dialog: the user exists, and the menu of its row can create a link.
           const isLinkCreated = await runWithToast(async () =>
-            setCreatedInvitation({ person, link: await client.invitations.create({ user_id: person.user_id }) }),
+            setCreatedInvitation({ person, invitation: await client.invitations.create({ user_id: person.user_id }) }),
           );
           if (!isLinkCreated) onClose();
           onDone();

@@ -6,7 +6,7 @@ import { displayNameOf } from '../../app/user-name.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 
 type IssueLinkDialogProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
@@ -14,7 +14,8 @@ type IssueLinkDialogProps = { readonly person: User; readonly onCreated: () => v
 export function IssueLinkDialog({ person, onCreated, onClose }: IssueLinkDialogProps) {
   const [invitation, setInvitation] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
-  if (invitation !== undefined) return <InvitationLinkDialog link={invitation} person={person} onClose={onClose} />;
+  if (invitation !== undefined)
+    return <InvitationLinkDialog invitation={invitation} person={person} onClose={onClose} />;
   const createLink = async () => {
     setBusy(true);
     await runWithToast(async () => setInvitation(await client.invitations.create({ user_id: person.user_id })));
@@ -38,23 +39,23 @@ export function IssueLinkDialog({ person, onCreated, onClose }: IssueLinkDialogP
 }
 
 type InvitationLinkDialogProps = {
-  readonly link: IssuedInvitation;
+  readonly invitation: IssuedInvitation;
   readonly person: User;
   readonly onClose: () => void;
 };
 
 /** Dialog that shows a one-time link. The link cannot be shown again. */
-export function InvitationLinkDialog({ link, person, onClose }: InvitationLinkDialogProps) {
+export function InvitationLinkDialog({ invitation, person, onClose }: InvitationLinkDialogProps) {
   return (
     <RevealSecretDialog
       title={`The link for ${displayNameOf(person)}`}
       label="The link"
-      secret={link.link}
+      secret={invitation.link}
       warning={`Copy it now, it is shown this once. Whoever has it gets in as ${displayNameOf(person)}: send it to nobody else.`}
       onClose={onClose}
     >
       <p class="small soft">
-        It works once, and ends <Timestamp timestamp={link.expires} />.
+        It works once, and ends <RelativeTime timestamp={invitation.expires} />.
       </p>
     </RevealSecretDialog>
   );

@@ -6,12 +6,12 @@ import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
 import { displayNameOf, roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
 import type { ApiCallExample } from '../../components/api-call.tsx';
-import { Badge, Initials, LoadingSkeleton, Note } from '../../components/badge.tsx';
+import { Badge, InitialsAvatar, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ConfirmDialog, Dialog } from '../../components/dialog.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { AddPersonDialog, ChangePersonDialog } from './edit-person.tsx';
 import { IssueLinkDialog } from './link.tsx';
 
@@ -127,7 +127,7 @@ function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
   ];
   return (
     <li>
-      <Initials name={displayNameOf(person)} />
+      <InitialsAvatar name={displayNameOf(person)} />
       <div class="grow">
         <div class="row">
           <strong>{displayNameOf(person)}</strong>
@@ -138,11 +138,11 @@ function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
       </div>
       <div class="asides">
         <span>Added</span>
-        <Timestamp timestamp={person.date_created} />
+        <RelativeTime timestamp={person.date_created} />
         {invitation !== undefined && (
           <>
             <span>Link open, ends</span>
-            <Timestamp timestamp={invitation.expires} />
+            <RelativeTime timestamp={invitation.expires} />
           </>
         )}
       </div>

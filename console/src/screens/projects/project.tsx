@@ -7,12 +7,12 @@ import { useQuery } from '../../app/use-query.ts';
 import { ColorDot, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { defineColorField, FieldList, InlineField } from '../../records/editable-fields.tsx';
-import { projectClientField, projectFields, projectResource } from '../../records/project-fields.tsx';
+import { buildProjectClientField, projectFields, projectResource } from '../../records/project-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
 import { useClients } from '../../records/records.ts';
 import { ProgressPercent } from '../../records/tags.tsx';
@@ -25,7 +25,7 @@ const MAX_NEXT_EVENTS = 5;
 /** Page of one project: details, tasks, comments and next events. */
 export default function ProjectPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.projects} id={id} title="Project" listScreenName="projects">
+    <RecordPage resource={client.projects} id={id} loadingTitle="Project" listScreenName="projects">
       {(project, onChange) => <ProjectDetails project={project} onChange={onChange} />}
     </RecordPage>
   );
@@ -35,7 +35,7 @@ type ProjectDetailsProps = { readonly project: Project; readonly onChange: (proj
 
 function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
   const [taskChangeCount, setTaskChangeCount] = useState(0);
-  const clients = useClients();
+  const clientsQuery = useClients();
   const deletion = useDelete(projectResource, {
     onDeleted: () => navigate(hrefTo('projects')),
     onRestored: ({ project_id }) => navigate(hrefTo('projects', project_id)),
@@ -104,7 +104,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               fields={[
                 name,
                 defineColorField<Project, ProjectChanges>(project),
-                projectClientField(clients.data, project),
+                buildProjectClientField(clientsQuery.data, project),
                 start,
                 due,
                 state,
@@ -122,7 +122,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
               <div>
                 <dt>Created</dt>
                 <dd>
-                  <Timestamp timestamp={project.date_created} />
+                  <RelativeTime timestamp={project.date_created} />
                 </dd>
               </div>
             </FieldList>
@@ -170,13 +170,13 @@ function ProgressField({
 }
 
 function NextEvents({ projectId }: { readonly projectId: string }) {
-  const filters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: MAX_NEXT_EVENTS };
-  const { data, errorText } = useQuery((signal) => client.events.list(filters, { signal }), [filters]);
+  const eventFilters = { project_id: projectId, due_from: today().replaceAll('-', ''), limit: MAX_NEXT_EVENTS };
+  const { data, errorText } = useQuery((signal) => client.events.list(eventFilters, { signal }), [eventFilters]);
   return (
     <section class="card padded stack" aria-label="Next on the calendar">
       <h2>Next on the calendar</h2>
       {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
-      {data === undefined && errorText === undefined && <LoadingSkeleton lines={2} />}
+      {data === undefined && errorText === undefined && <LoadingSkeleton lineCount={2} />}
       {data?.data.length === 0 && <p class="soft">Nothing is coming up.</p>}
       <ul class="stack">
         {data?.data.map((event) => (

@@ -9,7 +9,7 @@ import { EmptyState, Page } from '../../components/page.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { type FieldDefinition, InlineField } from '../../records/editable-fields.tsx';
 import {
-  projectClientField,
+  buildProjectClientField,
   projectFields,
   projectResource,
   projectStateOptions,
@@ -114,7 +114,7 @@ export default function Projects() {
             key={project.project_id}
             project={project}
             progress={progressById.get(project.project_id)}
-            clientField={projectClientField(clientsQuery.data, project)}
+            clientField={buildProjectClientField(clientsQuery.data, project)}
             onChange={records.replace}
             onDelete={() => deletion.begin(project)}
           />

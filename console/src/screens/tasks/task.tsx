@@ -5,7 +5,7 @@ import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
-import { Timestamp } from '../../components/timestamp.tsx';
+import { RelativeTime } from '../../components/timestamp.tsx';
 import { AssigneesButton } from '../../records/assignee-picker.tsx';
 import { Comments } from '../../records/comments.tsx';
 import { completeTask, reopenTask } from '../../records/complete-task.ts';
@@ -20,7 +20,7 @@ import '../../records/records.css';
 /** Page of one task: details, subtasks and comments. */
 export default function TaskPage({ id }: RecordProps) {
   return (
-    <RecordPage resource={client.tasks} id={id} title="Task" listScreenName="tasks">
+    <RecordPage resource={client.tasks} id={id} loadingTitle="Task" listScreenName="tasks">
       {(task, onChange) => <TaskDetails task={task} onChange={onChange} />}
     </RecordPage>
   );
@@ -29,7 +29,7 @@ export default function TaskPage({ id }: RecordProps) {
 function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChange: (task: Task) => void }) {
   const [subtaskReloadCount, setSubtaskReloadCount] = useState(0);
   const [subtaskChangeCount, setSubtaskChangeCount] = useState(0);
-  const projects = useProjects();
+  const projectsQuery = useProjects();
   const deletion = useDelete(taskResource, {
     onDeleted: () => navigate(hrefTo('projects', task.project_id)),
     onRestored: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
@@ -38,7 +38,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
   const callbacks = { task: onChange, subtasks: () => setSubtaskReloadCount((count) => count + 1) };
   const fieldProps = { editableResource: taskResource, record: task, onChange };
   const { task_id, project_id, project_name } = task;
-  const projectOptions = (projects.data ?? []).map((project) => ({
+  const projectOptions = (projectsQuery.data ?? []).map((project) => ({
     value: project.project_id,
     text: project.project_name,
   }));
@@ -125,13 +125,13 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
             <div>
               <dt>Completed</dt>
               <dd>
-                <Timestamp timestamp={task.date_completed} neverText="not yet" />
+                <RelativeTime timestamp={task.date_completed} neverText="not yet" />
               </dd>
             </div>
             <div>
               <dt>Created</dt>
               <dd>
-                <Timestamp timestamp={task.date_created} />
+                <RelativeTime timestamp={task.date_created} />
               </dd>
             </div>
           </FieldList>

@@ -27,7 +27,7 @@ const teamResource: EditableResource<Team, TeamChanges> & DeletableResource<Team
   }),
 };
 
-const nameField = defineTextField<Team, TeamChanges>('team_name', 'Name');
+const teamNameField = defineTextField<Team, TeamChanges>('team_name', 'Name');
 
 /** Screen with the teams of the account. Only admins can change teams. */
 export default function TeamsScreen() {
@@ -88,7 +88,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
   return (
     <tr>
       <td class="name">
-        <InlineField {...fieldProps} field={nameField} />
+        <InlineField {...fieldProps} field={teamNameField} />
       </td>
       <td class="state">
         <InlineField {...fieldProps} field={defineColorField<Team, TeamChanges>(team)} />

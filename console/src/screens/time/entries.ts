@@ -20,12 +20,12 @@ export class DayTooLongError extends Error {}
 type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: string; readonly seconds: number };
 
 /**
- * Checks that the time entries of a day do not exceed 24 hours in total. The API has no such limit, because programs
- * may book several days as one entry. In the console, more than 24 hours are probably a typing error.
+ * Throws if the time entries of a user on one day would exceed 24 hours in total. The API has no such limit, because
+ * programs may book several days as one entry. In the console, more than 24 hours are probably a typing error.
  *
  * @throws DayTooLongError
  */
-export async function checkDayTotal({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
+export async function failIfDayTotalTooLong({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
   const dayFilters = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
   const otherEntries = (await collectAll(client.timeEntries.each(dayFilters))).filter(
     (otherEntry) => otherEntry.entry_id !== entry_id,
@@ -38,7 +38,7 @@ export async function checkDayTotal({ user_id, date, entry_id, seconds }: EntryT
 }
 
 /** The API methods for time entries; `update` also checks the limit of 24 hours per day. */
-const checkedTimeEntries: typeof client.timeEntries = {
+const timeEntriesWithDayLimit: typeof client.timeEntries = {
   ...client.timeEntries,
   async update(id, changes, options) {
     const currentEntry = await client.timeEntries.get(id);
@@ -47,7 +47,7 @@ const checkedTimeEntries: typeof client.timeEntries = {
     const seconds = Number(updatedEntry.seconds);
     // Check only if the day changes or the time grows: a day that already exceeds 24 hours can still be corrected.
     if (date !== currentEntry.date || seconds > Number(currentEntry.seconds)) {
-      await checkDayTotal({ ...currentEntry, date, seconds });
+      await failIfDayTotalTooLong({ ...currentEntry, date, seconds });
     }
     return client.timeEntries.update(id, changes, options);
   },
@@ -58,23 +58,23 @@ const toIsoDay = (date: string) =>
   date.includes('-') ? dayOrEmpty(date) : date.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 
 export const timeEntryResource: EditableResource<TimeEntry, TimeEntryChanges> & DeletableResource<TimeEntry> = {
-  resource: checkedTimeEntries,
+  resource: timeEntriesWithDayLimit,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${formatHoursAndMinutes(Number(seconds))} on ${task_name}`,
   findWarning: async () => undefined,
   recreate: (entry) => client.timeEntries.create(entry.task_id, toCreateInput(entry)),
 };
 
-const timeField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
+const durationField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
   label: 'Time',
   readValue: ({ seconds }) => formatHoursAndMinutes(Number(seconds)),
   validate: validateDuration,
-  toChanges: (text) => ({ seconds: parseDuration(text) ?? 0 }),
+  toChanges: (durationText) => ({ seconds: parseDuration(durationText) ?? 0 }),
 };
 
 /** Editable fields of a time entry. */
-export const entryFields = {
-  time: timeField,
+export const timeEntryFields = {
+  time: durationField,
   date: defineDateField<TimeEntry, TimeEntryChanges>('date', 'Day'),
   description: defineTextField<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
 };

@@ -15,7 +15,7 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
 import { explainBareNumber, formatHoursAndMinutes, mondayOf, parseDuration, validateDuration } from './durations.ts';
-import { checkDayTotal, compactDay, entryFields, isRunningTimer, timeEntryResource } from './entries.ts';
+import { compactDay, failIfDayTotalTooLong, isRunningTimer, timeEntryFields, timeEntryResource } from './entries.ts';
 import { RunningTimer, StartTimerForm, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
@@ -100,13 +100,13 @@ export default function Time() {
               <InlineField
                 editableResource={timeEntryResource}
                 record={entry}
-                field={entryFields.date}
+                field={timeEntryFields.date}
                 onChange={reloadEntries}
               />
               <InlineField
                 editableResource={timeEntryResource}
                 record={entry}
-                field={entryFields.time}
+                field={timeEntryFields.time}
                 onChange={reloadEntries}
               />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
@@ -114,7 +114,7 @@ export default function Time() {
                 <InlineField
                   editableResource={timeEntryResource}
                   record={entry}
-                  field={entryFields.description}
+                  field={timeEntryFields.description}
                   onChange={reloadEntries}
                 />
               </span>
@@ -225,7 +225,7 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
     const seconds = parseDuration(time) ?? 0;
     setBusy(true);
     try {
-      await checkDayTotal({ user_id: currentSession().user.user_id, date: date || day, seconds });
+      await failIfDayTotalTooLong({ user_id: currentSession().user.user_id, date: date || day, seconds });
       await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
       setTime('');
       setDescription('');

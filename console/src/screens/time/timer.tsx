@@ -8,7 +8,7 @@ import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { explainBareNumber, parseDuration, validateDuration } from './durations.ts';
-import { checkDayTotal, DayTooLongError } from './entries.ts';
+import { DayTooLongError, failIfDayTotalTooLong } from './entries.ts';
 
 type RunningTimerProps = {
   readonly timer: TimeEntry;
@@ -22,12 +22,12 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
   const [isBusy, setBusy] = useState(false);
   const [correctionReason, setCorrectionReason] = useState<string>();
   usePolling(1_000, () => setNow(Date.now()));
-  const handleStop = async () => {
+  const stopOrDiscardTimer = async () => {
     const elapsedS = elapsedSecondsOf(timer, Date.now());
     if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
     setBusy(true);
     try {
-      if (elapsedS < MIN_ENTRY_S) await discardTimer(timer, onEnded, 'Timer discarded: it ran for less than a minute.');
+      if (elapsedS < MIN_TIMER_S) await discardTimer(timer, onEnded, 'Timer discarded: it ran for less than a minute.');
       else await stopTimer(timer, elapsedS);
       onEnded();
     } catch (error) {
@@ -46,7 +46,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
         {renderElapsedTime(Math.max(0, elapsedSecondsOf(timer, now)))}
       </span>
       {correctionReason === undefined ? (
-        <Button variant="primary" icon="pause" disabled={isBusy} onClick={handleStop}>
+        <Button variant="primary" icon="pause" disabled={isBusy} onClick={stopOrDiscardTimer}>
           Stop
         </Button>
       ) : (
@@ -57,7 +57,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
 }
 
 /** A timer that has run for less than this time is discarded: it was probably started by mistake. */
-const MIN_ENTRY_S = 60;
+const MIN_TIMER_S = 60;
 
 type CorrectionFormProps = RunningTimerProps & { readonly reason: string };
 
@@ -66,8 +66,8 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
   const [timeText, setTimeText] = useState('');
   const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const hint = explainBareNumber(timeText);
-  const runAction = async (action: () => Promise<unknown>) => {
+  const durationHint = explainBareNumber(timeText);
+  const runAndReportEnd = async (action: () => Promise<unknown>) => {
     setBusy(true);
     try {
       await action();
@@ -77,14 +77,14 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
       setBusy(false);
     }
   };
-  const save = (event: Event) => {
+  const saveCorrection = (event: Event) => {
     event.preventDefault();
-    const error = validateDuration(timeText);
-    if (error !== undefined) setErrorText(error);
-    else if (!isBusy) void runAction(() => stopTimer(timer, parseDuration(timeText) ?? 0));
+    const validationError = validateDuration(timeText);
+    if (validationError !== undefined) setErrorText(validationError);
+    else if (!isBusy) void runAndReportEnd(() => stopTimer(timer, parseDuration(timeText) ?? 0));
   };
   return (
-    <form class="row correct" aria-label="Correct the time" onSubmit={save}>
+    <form class="row correct" aria-label="Correct the time" onSubmit={saveCorrection}>
       <p role="alert">{reason}</p>
       <TextField
         label="Time worked"
@@ -93,7 +93,7 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
         autoFocus
         value={timeText}
         {...(errorText !== undefined && { errorText })}
-        {...(hint !== undefined && { hint })}
+        {...(durationHint !== undefined && { hint: durationHint })}
         onInput={(text) => {
           setTimeText(text);
           setErrorText(undefined);
@@ -102,7 +102,10 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
       <Button variant="primary" type="submit" disabled={isBusy}>
         Save
       </Button>
-      <Button disabled={isBusy} onClick={() => void runAction(() => discardTimer(timer, onEnded, 'Timer discarded.'))}>
+      <Button
+        disabled={isBusy}
+        onClick={() => void runAndReportEnd(() => discardTimer(timer, onEnded, 'Timer discarded.'))}
+      >
         Discard
       </Button>
     </form>
@@ -120,7 +123,7 @@ export function StartTimerForm({ tasks, onStarted }: StartTimerFormProps) {
   const [chosenTaskId, setChosenTaskId] = useState('');
   const [isBusy, setBusy] = useState(false);
   const taskId = chosenTaskId || tasks[0]?.task_id;
-  const handleStart = async () => {
+  const startTimerForChosenTask = async () => {
     if (taskId === undefined) return;
     setBusy(true);
     await runWithToast(() => startTimer(taskId));
@@ -130,7 +133,7 @@ export function StartTimerForm({ tasks, onStarted }: StartTimerFormProps) {
   return (
     <section class="card padded row timer" aria-label="Timer">
       <TaskSelect label="What you work on" tasks={tasks} value={taskId ?? ''} onChange={setChosenTaskId} />
-      <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={handleStart}>
+      <Button variant="primary" icon="play" disabled={isBusy || taskId === undefined} onClick={startTimerForChosenTask}>
         Start
       </Button>
     </section>
@@ -180,18 +183,18 @@ const startTimer = (taskId: string) =>
 
 /** Stops a timer, which converts it to a finished time entry. */
 async function stopTimer(timer: TimeEntry, seconds: number): Promise<void> {
-  await checkDayTotal({ ...timer, seconds });
+  await failIfDayTotalTooLong({ ...timer, seconds });
   const date_stopped = formatLocalTimestamp(new Date(startedAtMsOf(timer) + seconds * 1_000));
   await updateIfUnchanged(client.timeEntries, timer.entry_id, { seconds, date_stopped }, timer);
 }
 
 /** Deletes a timer; Undo creates the timer again with the same start time. */
-async function discardTimer(timer: TimeEntry, onRestart: () => void, toastText: string): Promise<void> {
+async function discardTimer(timer: TimeEntry, onRestarted: () => void, toastText: string): Promise<void> {
   await client.timeEntries.delete(timer.entry_id);
   const { task_id, date, date_started, description } = timer;
-  const restart = async () => {
+  const restartTimer = async () => {
     await client.timeEntries.create(task_id, { seconds: 0, date, date_started, description });
-    onRestart();
+    onRestarted();
   };
-  showToast(toastText, { undo: () => void runWithToast(restart) });
+  showToast(toastText, { undo: () => void runWithToast(restartTimer) });
 }
