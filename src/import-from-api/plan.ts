@@ -30,7 +30,7 @@ export type ImportPlan = {
 const QUERY_BATCH_SIZE = 1_000;
 
 /** The id, in the work file, of an owner who does not exist at the source. */
-const NEW_OWNER_ID = 'owner';
+const OWNER_PLACEHOLDER_ID = 'owner';
 
 /**
  * Chooses the owner of the account, assigns ids, and creates placeholders for records that the source does not list
@@ -104,7 +104,7 @@ function findOwner(workFile: WorkFile, email: string | undefined): string {
       email,
     );
     if (listedUser !== undefined) return String(listedUser.id);
-    const id = findOnlyUser(workFile) ?? NEW_OWNER_ID;
+    const id = findOnlyUser(workFile) ?? OWNER_PLACEHOLDER_ID;
     createPlaceholder(workFile, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
     return id;
   }
@@ -188,7 +188,7 @@ async function assignIds(
 ): Promise<IdNumbering> {
   const invalidCount = workFile.queryNumber(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
-    ...[resourceType.name, NEW_OWNER_ID],
+    ...[resourceType.name, OWNER_PLACEHOLDER_ID],
   );
   const inUseCount = await countIdsInUse(workFile, queries, resourceType);
   // New ids are above every id that either service has issued, so that an old id never names another record.

@@ -835,7 +835,7 @@ export type TimeEntry = {
   readonly hours: number;
   /** Minutes in addition to the hours. */
   readonly minutes: number;
-  /** Duration in seconds. A fraction is rounded. */
+  /** Duration in seconds. A value with a fraction is rounded to whole seconds. */
   readonly seconds: string;
   /** Description of the work. */
   readonly description: string;
@@ -849,7 +849,7 @@ export type TimeEntry = {
 
 /** Input to create a time entry (C38). */
 export type TimeEntryInput = {
-  /** Duration in seconds. A fraction is rounded. */
+  /** Duration in seconds. A value with a fraction is rounded to whole seconds. */
   readonly seconds: NumberInput;
 } & Optional<{
   /** The day of the work. Default: the day of date_started, or today in the account's time zone. Accepts yyyymmdd or the output format. */

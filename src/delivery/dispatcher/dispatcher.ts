@@ -469,7 +469,7 @@ export class Dispatcher {
   /** Called when no attempt of a queue can start now. The retry timer or the next event schedules the queue again. */
   #waitUntilDue(queue: HookQueue, now: number): void {
     // A timer may fire a little early, so a new timer is set for the remaining time.
-    if (!queue.hasEnded) this.#wakeWhenDue(queue, now);
+    if (!queue.isClosed) this.#wakeWhenDue(queue, now);
     this.#wakeWaiters(queue);
   }
 
@@ -514,7 +514,7 @@ export class Dispatcher {
   }
 
   #startAttempt(queue: HookQueue, row: PendingDelivery): void {
-    if (queue.hasEnded) return;
+    if (queue.isClosed) return;
     const { leaseManager, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
     const flight = queue.beginAttempt(row, clock.now());
     this.#inFlightAttempts.add(flight);
@@ -575,7 +575,7 @@ export class Dispatcher {
     // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
     // pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
-    if (queue.hasEnded) this.#connectionPools.get(queue)?.end();
+    if (queue.isClosed) this.#connectionPools.get(queue)?.end();
     else {
       this.#wakeWhenDue(queue, now);
       this.#readyQueues.add(queue);

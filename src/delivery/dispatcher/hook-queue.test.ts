@@ -192,7 +192,7 @@ test('C18 a 401 of an attempt that was in flight at a failure ends the hook', ()
   assert.ok(failing && other);
   drive.finish(failing, SERVER_ERROR);
   assert.equal(drive.finish(other, UNSUBSCRIBE).endedReason, 'answered_401');
-  assert.ok(drive.queue.hasEnded);
+  assert.ok(drive.queue.isClosed);
 });
 
 test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', () => {

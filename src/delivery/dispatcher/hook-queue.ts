@@ -102,7 +102,7 @@ export class HookQueue {
   readonly #uncommittedDeliveryIds = new Set<number>();
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
-  #hasEnded = false;
+  #isClosed = false;
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -143,8 +143,8 @@ export class HookQueue {
     return localErrorsBefore(this.#health, flight.beganAt);
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded;
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Whether deliveries are in memory, in flight, not committed, or being read. */
@@ -197,13 +197,13 @@ export class HookQueue {
 
   /** Whether one more pending delivery may start now. */
   canStartPending(now: number): boolean {
-    if (this.#hasEnded || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
+    if (this.#isClosed || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
     return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrency);
   }
 
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
   needsPrefetch(now: number): boolean {
-    if (this.#hasEnded) return false;
+    if (this.#isClosed) return false;
     return (
       this.hasStaleSecrets ||
       this.hasUnreadManualAttempts ||
@@ -278,7 +278,7 @@ export class HookQueue {
    * when no other attempt is in flight (C22).
    */
   takeNextManual(now: number): PendingDelivery | undefined {
-    if (this.#hasEnded || this.hasStaleSecrets || pauseMsOf(this.#health, now) > 0) return undefined;
+    if (this.#isClosed || this.hasStaleSecrets || pauseMsOf(this.#health, now) > 0) return undefined;
     return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
       ? this.#takeFirst(this.#manualAttempts)
       : undefined;
@@ -341,7 +341,7 @@ export class HookQueue {
    * nothing are aborted (C13).
    */
   end(): void {
-    this.#hasEnded = true;
+    this.#isClosed = true;
     this.cancelRetryTimer();
     this.#abortUnsent();
   }

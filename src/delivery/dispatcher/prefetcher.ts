@@ -65,7 +65,7 @@ export class Prefetcher {
 }
 
 async function fillQueue(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
-  if (queue.hasEnded) return;
+  if (queue.isClosed) return;
   queue.isPrefetching = true;
   try {
     if (queue.hasStaleSecrets && mayReadSecrets) await reloadSecrets(read, queue);

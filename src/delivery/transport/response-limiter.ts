@@ -23,7 +23,7 @@ const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
  */
 export class ResponseLimiter {
   readonly #socket: Socket;
-  readonly #readSocket: Socket['read'];
+  readonly #originalRead: Socket['read'];
   #onLimitExceeded: () => void = () => undefined;
   #buffer: Buffer = Buffer.alloc(0);
   #byteCount = 0;
@@ -31,7 +31,7 @@ export class ResponseLimiter {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    this.#readSocket = socket.read;
+    this.#originalRead = socket.read;
     socket.read = () => this.#readNextChunk();
   }
 
@@ -65,7 +65,7 @@ export class ResponseLimiter {
 
   #bufferNextChunk(): boolean {
     if (this.#byteCount >= MAX_RESPONSE_BYTES) this.#onLimitExceeded();
-    const chunk: Buffer | null = this.#socket.destroyed ? null : this.#readSocket.call(this.#socket);
+    const chunk: Buffer | null = this.#socket.destroyed ? null : this.#originalRead.call(this.#socket);
     if (chunk === null) return false;
     this.#byteCount += chunk.length;
     this.#buffer = this.#buffer.length === 0 ? chunk : Buffer.concat([this.#buffer, chunk]);

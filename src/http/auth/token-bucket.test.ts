@@ -11,14 +11,18 @@ test('a full bucket allows a burst, then one call for each refilled token', asyn
     assert.deepEqual([buckets.levelOf('a').availableTokens, buckets.levelOf('a').waitMs], [left, 0]);
     buckets.takeToken('a');
   }
-  assert.deepEqual(buckets.levelOf('a'), { left: 0, waitMs: 20_000, fullMs: 60_000 });
+  assert.deepEqual(buckets.levelOf('a'), { availableTokens: 0, waitMs: 20_000, untilFullMs: 60_000 });
   assert.equal(buckets.levelOf('b').availableTokens, 3, 'another one is as full as ever');
   await clock.advance(19_999);
   assert.equal(buckets.levelOf('a').availableTokens, 0);
   await clock.advance(1);
-  assert.deepEqual(buckets.levelOf('a'), { left: 1, waitMs: 0, fullMs: 40_000 });
+  assert.deepEqual(buckets.levelOf('a'), { availableTokens: 1, waitMs: 0, untilFullMs: 40_000 });
   await clock.advance(10 * 60_000);
-  assert.deepEqual(buckets.levelOf('a'), { left: 3, waitMs: 0, fullMs: 0 }, 'and never more than it holds');
+  assert.deepEqual(
+    buckets.levelOf('a'),
+    { availableTokens: 3, waitMs: 0, untilFullMs: 0 },
+    'and never more than it holds',
+  );
 });
 
 test('beyond 50,000 buckets only the least recently used one is evicted', () => {

@@ -289,7 +289,7 @@ const MAX_SECONDS = 999_999_999;
 export const seconds = (description: string) =>
   writableField<number>(
     {
-      description: `${description} A fraction is rounded.`,
+      description: `${description} A value with a fraction is rounded to whole seconds.`,
       inputSchema: {
         type: ['string', 'number'],
         pattern: `^\\d{1,${String(MAX_SECONDS).length}}(\\.\\d+)?$`,

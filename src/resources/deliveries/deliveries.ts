@@ -300,7 +300,7 @@ export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit
 export const countAllSql = sql<number>`count(*)`;
 
 /**
- * Selects the attempts in an interval that were delivered or failed, without local errors. An index covers the query.
+ * Selects the delivered and the failed attempts of an interval, but no local errors (C19). An index covers the query.
  */
 export function selectAttempts(view: AccountView, { from, until }: TimeBucket, hookCondition?: Expression<SqlBool>) {
   const query = view

@@ -128,7 +128,7 @@ export type Occurrence = {
   readonly occurred_at: number;
 };
 
-/** Selects the occurrences of an account. The calling code adds conditions, order and limit. */
+/** Selects the feed entries (occurrences) of an account. The calling code adds conditions, order and limit. */
 export function selectOccurrences(view: AccountView) {
   return view
     .selectFrom('occurrences')

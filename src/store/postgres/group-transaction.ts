@@ -215,7 +215,7 @@ export async function runTransaction(
 /** Whether the requests are a single write with its own transaction, which may wait for locks. */
 const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
-/** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
+/** The state shared by the writes that are grouped into one transaction: pipelined queries, account locks, deduplicated queries. */
 class GroupTransaction {
   /** Results of queries that were sent and are awaited with the commit. */
   readonly pipelinedQueries: Promise<unknown>[] = [];

@@ -116,7 +116,7 @@ export class SqliteConnection {
   readonly #mapError: MapError;
   readonly #sharesReadSnapshot: boolean;
   readonly #slicedStatements: SlicedStatements | undefined;
-  #snapshotEndImmediate: NodeJS.Immediate | undefined;
+  #endSnapshotImmediate: NodeJS.Immediate | undefined;
 
   /**
    * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `mapError`:
@@ -185,9 +185,9 @@ export class SqliteConnection {
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
   refreshSnapshot(): void {
-    if (this.#snapshotEndImmediate === undefined) return;
-    clearImmediate(this.#snapshotEndImmediate);
-    this.#snapshotEndImmediate = undefined;
+    if (this.#endSnapshotImmediate === undefined) return;
+    clearImmediate(this.#endSnapshotImmediate);
+    this.#endSnapshotImmediate = undefined;
     try {
       this.#endReadTransaction();
     } catch {
@@ -199,10 +199,10 @@ export class SqliteConnection {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
     if (this.#slicedStatements !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#sharesReadSnapshot || this.#snapshotEndImmediate !== undefined) return;
+    if (!this.#sharesReadSnapshot || this.#endSnapshotImmediate !== undefined) return;
     this.#endReadTransaction();
     this.exec('begin');
-    this.#snapshotEndImmediate = setImmediate(() => this.refreshSnapshot());
+    this.#endSnapshotImmediate = setImmediate(() => this.refreshSnapshot());
   };
 
   /** Ends a read transaction, unless an error has already ended it. */

@@ -329,7 +329,7 @@ for (const { test, testService } of stores) {
     await assert.rejects(make(false), { code: 'idempotency_in_progress' });
     assert.equal(calls, 0);
     const first = await make(true);
-    assert.deepEqual(await make(true), { ...first, repeats: 201 });
+    assert.deepEqual(await make(true), { ...first, replayedStatus: 201 });
     await assert.rejects(make(true, 'g'), { code: 'idempotency_mismatch' });
     assert.equal(calls, 1);
   });

@@ -340,10 +340,10 @@ export class CalendarGrid {
       gridRoot?.setAttribute('aria-label', formatViewTitle(view, day, days));
       // The library sets the ARIA roles of rows and cells, but no table role around them. Replace these roles, because
       // each day has its own accessible name.
-      for (const tableElement of this.#container.querySelectorAll(
+      for (const tablePart of this.#container.querySelectorAll(
         '[role=row], [role=columnheader], [role=rowgroup], [role=cell]',
       )) {
-        tableElement.setAttribute('role', 'presentation');
+        tablePart.setAttribute('role', 'presentation');
       }
       const headerSelector = view === 'month' ? '.ec-header' : '.ec-col-head';
       for (const headerElement of this.#container.querySelectorAll(headerSelector))

@@ -16,7 +16,7 @@ import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 import { IssueKeyDialog } from './issue-key.tsx';
-import { NarrowKeyDialog, summarizePermissions } from './permission-grid.tsx';
+import { EditKeyDialog, summarizePermissions } from './permission-grid.tsx';
 import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
@@ -101,7 +101,7 @@ export default function KeysScreen() {
         />
       )}
       {openDialog?.action === 'narrow' && (
-        <NarrowKeyDialog apiKey={openDialog.key} onDone={keysQuery.reload} onClose={closeDialog} />
+        <EditKeyDialog apiKey={openDialog.key} onDone={keysQuery.reload} onClose={closeDialog} />
       )}
       {openDialog?.action === 'revoke' && (
         <ConfirmDialog

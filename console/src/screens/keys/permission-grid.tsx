@@ -133,10 +133,10 @@ export function summarizePermissions(permissions: readonly Permission[]): readon
   return [...summarizeAreas('Reads', areasOf('read')), ...summarizeAreas('Changes', areasOf('write'))];
 }
 
-type NarrowKeyDialogProps = { readonly apiKey: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
+type EditKeyDialogProps = { readonly apiKey: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
 
 /** Dialog that renames a key or removes permissions from it. */
-export function NarrowKeyDialog({ apiKey, onDone, onClose }: NarrowKeyDialogProps) {
+export function EditKeyDialog({ apiKey, onDone, onClose }: EditKeyDialogProps) {
   const [label, setLabel] = useState(apiKey.label);
   const [permissions, setPermissions] = useState(apiKey.permissions);
   const removedCount = apiKey.permissions.length - permissions.length;

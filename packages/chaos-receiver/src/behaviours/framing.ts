@@ -116,7 +116,7 @@ export const framingErrors: readonly Behaviour[] = toBehaviourList({
 /** A point of the exchange at which a connection can break. */
 type BreakPoint = {
   readonly name: string;
-  /** When the connection breaks, as the last words of the description, such as `after the request`. */
+  /** When the connection breaks, such as `after the request`. It ends the sentence of the description. */
   readonly when: string;
   readonly startsAt?: StartPhase;
   /** Bytes that are sent before the connection breaks. */

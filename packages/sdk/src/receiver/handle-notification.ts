@@ -253,7 +253,7 @@ export class HandlerError extends Error {
   }
 }
 
-/** Fetches the record of an occurrence and calls the handler of its kind. A deleted record is skipped. */
+/** Fetches the record that an event refers to, and calls the handler of the event kind. Skips a deleted record. */
 export async function callOccurrenceHandler<K extends HookKind>(
   handlers: HandlersByKind,
   kind: K,
