@@ -34,7 +34,7 @@ for (const { test, database } of stores) {
       'every table that issues ids, those without a row too',
     );
 
-    assert.deepEqual(await begin(store, BEGUN), { start: START, accounts: 2 });
+    assert.deepEqual(await begin(store, BEGUN), { start: START, accountCount: 2 });
     for (const { table, last } of await store.sequences.readAll(store.read)) {
       // Node ids must fit into 32 bits.
       assert.equal(last, table === 'nodes' ? 0 : START, table);
