@@ -443,7 +443,7 @@ test('C19 no file handles is a local error', async (t) => {
     import { openSync } from 'node:fs';
     import { systemClock } from ${JSON.stringify(import.meta.resolve('../../clock.ts'))};
     import { createAttemptSender } from ${JSON.stringify(import.meta.resolve('./attempt.ts'))};
-    const guard = { check: async () => ({ allowed: true, addresses: [{ address: '127.0.0.1', family: 4 }] }) };
+    const guard = { checkTarget: async () => ({ allowed: true, addresses: [{ address: '127.0.0.1', family: 4 }] }) };
     const attempt = createAttemptSender({ guard, userAgent: 'Carillon/test', clock: systemClock });
     const signal = new AbortController().signal;
     const order = { target: ${JSON.stringify(hook.url)}, body: '{}', deliveryId: '1', deadlineMs: 5000, signal };
