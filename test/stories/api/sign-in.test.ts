@@ -44,7 +44,7 @@ for (const { test, testService } of stores) {
       .where('accounts.domain', '=', domain)
       .orderBy('audit_id')
       .execute();
-    const own = rows.filter(({ action }) => /^(login|invitation|passphrase)\./.test(action));
+    const own = rows.filter(({ action }) => /^(session|sign_in|invitation|passphrase)\./.test(action));
     assert.ok(own.every(({ key_id }) => key_id === 0));
     return own.map(({ action }) => action);
   }
