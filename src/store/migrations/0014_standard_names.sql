@@ -1,5 +1,5 @@
--- Renames tables and columns to standard terms. Indexes keep their names: SQLite cannot rename them, and rebuilding those
--- of the history tables would take minutes.
+-- Renames tables, columns and audit actions to standard terms. Indexes keep their names: SQLite cannot rename them, and
+-- rebuilding those of the history tables would take minutes.
 alter table owed rename to pending_deliveries;
 alter table pending_deliveries rename column owed_at to created_at;
 alter table settled rename to finalized_deliveries;
