@@ -26,7 +26,7 @@ export type BackgroundPorts = {
   readonly realClock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly attempt: SendAttempt;
+  readonly sendAttempt: SendAttempt;
   readonly hookAlerts: EnqueueHookAlerts;
   readonly getMetrics: () => Metrics;
   readonly baseUrl: () => string;

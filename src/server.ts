@@ -170,7 +170,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       realClock,
       random,
       log,
-      attempt: sendAttempt,
+      sendAttempt,
       hookAlerts: enqueueAlerts,
       getMetrics: () => metrics,
       baseUrl: () => baseUrl,

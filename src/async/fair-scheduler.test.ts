@@ -4,11 +4,11 @@ import { setImmediate as nextIteration } from 'node:timers/promises';
 import { FairQueue, FairScheduler } from './fair-scheduler.ts';
 
 /** Creates a scheduler whose jobs take 2 ms each, and a log of the jobs that ran in each iteration. */
-function createScheduler(budgetMs: number) {
+function createScheduler(iterationBudgetMs: number) {
   let now = 0;
   let iteration = 0;
   const log: string[] = [];
-  const scheduler = new FairScheduler({ clock: { monotonic: () => now }, iterationBudgetMs: budgetMs });
+  const scheduler = new FairScheduler({ clock: { monotonic: () => now }, iterationBudgetMs });
   const work = (name: string) => {
     now += 2;
     log.push(`${iteration} ${name}`);

@@ -13,9 +13,9 @@ export class RunningTime {
   #lastTickAt = 0;
   #cancelTick: (() => void) | undefined;
 
-  constructor(clock: Clock, intervalMs: number, onTick: () => void) {
+  constructor(clock: Clock, tickIntervalMs: number, onTick: () => void) {
     this.#clock = clock;
-    this.#tickIntervalMs = intervalMs;
+    this.#tickIntervalMs = tickIntervalMs;
     this.#onTick = onTick;
   }
 

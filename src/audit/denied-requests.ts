@@ -20,7 +20,7 @@ export type DeniedSignIn = { readonly source: string; readonly accountId: number
 
 /** Delay of the first write, and shortest interval between writes. */
 const MIN_WRITE_INTERVAL_MS = 1_000;
-/** Longest interval between writes, as long as requests are denied. */
+/** Longest interval between writes while requests are denied. */
 const MAX_WRITE_INTERVAL_MS = 60_000;
 
 /** Maximum number of groups per write. Denied requests of further groups are counted in a single row. */

@@ -172,9 +172,7 @@ function exitWithStackTrace(error: unknown): void {
   process.exit(1);
 }
 
-/**
- * Builds the program. Commands for which `mustLoad` is true are loaded; the others have only a name and a summary.
- */
+/** Builds the program. Commands for which `mustLoad` is true are loaded; the others have only a name and a summary. */
 export async function createProgram(mustLoad: (name: string) => boolean): Promise<Command> {
   const program = new Command('carillon')
     .description('Self-hosted project management with a REST API, a calendar and webhooks.')

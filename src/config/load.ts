@@ -16,26 +16,26 @@ type ConfigSources = {
 
 /** Returns the configuration, or all errors as one line each. */
 export function loadConfig(sources: ConfigSources): { config: Config } | { faults: readonly string[] } {
-  const errors: string[] = [];
+  const faults: string[] = [];
   const parsedValues: Record<string, unknown> = {};
   for (const [optionName, option] of Object.entries(options) as [OptionName, Option<unknown>][]) {
     const { text, sourceName } = findOptionText(optionName, option.flag, option.defaultText, sources);
     if (text === undefined) continue;
     const parseResult = option.parse(text);
-    if ('fault' in parseResult) errors.push(`${sourceName} ${parseResult.fault}.`);
+    if ('fault' in parseResult) faults.push(`${sourceName} ${parseResult.fault}.`);
     else parsedValues[optionName] = parseResult.value;
   }
   const config = { baseUrl: undefined, ...parsedValues } as unknown as Config;
   const hasBaseUrl =
     findOptionText('baseUrl', options.baseUrl.flag, options.baseUrl.defaultText, sources).text !== undefined;
-  if (parsedValues.host !== undefined && !hasBaseUrl) errors.push(...findBaseUrlErrors(config));
+  if (parsedValues.host !== undefined && !hasBaseUrl) faults.push(...findBaseUrlErrors(config));
   if (config.database?.scheme === 'sqlite' && config.role !== undefined && config.role !== 'all')
-    errors.push(
+    faults.push(
       '--role is for nodes that share a PostgreSQL; an SQLite file is served by one process, which does everything.',
     );
   if (parsedValues.smtpUrl !== undefined && 'mailFrom' in parsedValues && parsedValues.mailFrom === undefined)
-    errors.push('--smtp-url needs --mail-from: the sender of the mails.');
-  return errors.length > 0 ? { faults: errors } : { config: Object.freeze(config) };
+    faults.push('--smtp-url needs --mail-from: the sender of the mails.');
+  return faults.length > 0 ? { faults } : { config: Object.freeze(config) };
 }
 
 function findOptionText(

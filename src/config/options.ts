@@ -27,7 +27,7 @@ export type Option<T> = {
   readonly parse: (text: string) => ParseResult<T>;
   /** Set if the value is never logged or displayed. */
   readonly isSecret?: true;
-  /** Converts the value for logs and display, such as to leave out a password. Default: the value itself. */
+  /** Converts the value for logs and display, for example to leave out a password. Default: the value itself. */
   readonly formatForDisplay?: (value: T) => unknown;
 };
 

@@ -15,10 +15,10 @@ export type ExpansionRange = {
 };
 
 /**
- * Yields the occurrences of an RRULE or EXRULE within the range, in order, as local times. The expansion goes through the days of
- * the range, so it ends even if the rule has no occurrences. A rule with COUNT is expanded from DTSTART, because all of
- * its occurrences must be counted. Any other rule is expanded from the start of the range. Returns whether the rule may
- * have occurrences after the range.
+ * Yields the occurrences of an RRULE or EXRULE within the range, in order, as local times. The expansion goes through
+ * the days of the range, so it ends even if the rule has no occurrences. A rule with COUNT is expanded from DTSTART,
+ * because all of its occurrences must be counted. Any other rule is expanded from the start of the range. Returns
+ * whether the rule may have occurrences after the range.
  */
 export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;

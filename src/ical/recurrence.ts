@@ -60,11 +60,11 @@ export function* expandSeries(
     const targetMs = timeConverter.toTargetWallMs({ ...master.start, wallMs });
     if (targetMs >= horizonEndMs) skipReasonSet.add('repeated_after');
     if (!isWithinHorizon(targetMs)) continue;
-    const { of, start, end } = series.occurrenceAt(wallMs);
-    usedEvents.add(of);
+    const { definingEvent, start, end } = series.occurrenceAt(wallMs);
+    usedEvents.add(definingEvent);
     occurrenceCount += 1;
     if (occurrenceCount > MAX_OCCURRENCES) break;
-    yield { occurrenceName: formatName(), start, end, definingEvent: of };
+    yield { occurrenceName: formatName(), start, end, definingEvent };
   }
   if (occurrenceCount > MAX_OCCURRENCES || series.isBudgetSpent) skipReasonSet.add('repeated_too_often');
   else if (series.continuesAfterHorizon) skipReasonSet.add('repeated_after');
@@ -79,8 +79,8 @@ export function* expandSeries(
 }
 
 /**
- * Whether a rule has an occurrence within eight years of its start. No rule has its first occurrence later, because
- * eight years are the longest gap between two leap days.
+ * Whether a rule has an occurrence within eight years of its start. Eight years are the longest gap between two leap
+ * days. A rule whose first occurrence is later counts as empty.
  */
 export function hasOccurrences(
   rule: RecurrenceRule,
@@ -193,7 +193,7 @@ class EventSeries {
   }
 
   /** Returns the occurrence at a start, with overrides applied. */
-  occurrenceAt(wallMs: number): { of: IcalEvent; start: IcalTime; end: IcalTime | undefined } {
+  occurrenceAt(wallMs: number): { definingEvent: IcalEvent; start: IcalTime; end: IcalTime | undefined } {
     const singleOverride = this.#singleOverrides.get(wallMs);
     if (singleOverride !== undefined)
       return this.#createOccurrence(singleOverride, singleOverride.start, singleOverride.end);
@@ -215,7 +215,7 @@ class EventSeries {
   }
 
   #createOccurrence(event: IcalEvent, start: IcalTime, end: IcalEvent['end'], definingEvent = event) {
-    return { of: definingEvent, start, end: this.#timeConverter.computeEnd(event, start, end) };
+    return { definingEvent, start, end: this.#timeConverter.computeEnd(event, start, end) };
   }
 
   #toSeriesTime(time: IcalTime): number {

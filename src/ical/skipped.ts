@@ -49,7 +49,7 @@ const MAX_REPORT_ROWS = 200;
 export class SkipReport {
   readonly #rows = new Map<string, { what: string; reason: SkipReason; count: number; examples: string[] }>();
 
-  add(itemType: string, reason: SkipReason, line: number, example: string): void {
+  add(itemType: string, reason: SkipReason, lineNumber: number, example: string): void {
     const rowKey = `${reason} ${itemType}`;
     const row = this.#rows.get(rowKey) ?? { what: itemType, reason, count: 0, examples: [] };
     if (row.count === 0 && this.#rows.size >= MAX_REPORT_ROWS) return;
@@ -57,7 +57,7 @@ export class SkipReport {
     row.count += 1;
     if (row.examples.length < MAX_EXAMPLES) {
       const text = truncateText(example, MAX_EXAMPLE_LENGTH).toWellFormed().replaceAll('\0', '');
-      row.examples.push(`line ${line}: ${text}`);
+      row.examples.push(`line ${lineNumber}: ${text}`);
     }
   }
 

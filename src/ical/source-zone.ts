@@ -60,10 +60,10 @@ const EXPANSION_END_MS = Date.UTC(2100, 0);
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
 export function createZoneFromVtimezone(
   { components }: IcalComponent,
-  spendSteps: (steps: number) => boolean,
+  take: (steps: number) => boolean,
 ): SourceZone | undefined {
   const changes = components
-    .flatMap((one) => expandOffsetChanges(one, spendSteps))
+    .flatMap((one) => expandOffsetChanges(one, take))
     .sort((one, other) => one.atMs - other.atMs);
   const [firstChange] = changes;
   if (firstChange === undefined) return undefined;
@@ -81,7 +81,7 @@ export function createZoneFromVtimezone(
 }
 
 /** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
-function expandOffsetChanges({ lines }: IcalComponent, spendSteps: (steps: number) => boolean): SourceOffsetChange[] {
+function expandOffsetChanges({ lines }: IcalComponent, take: (steps: number) => boolean): SourceOffsetChange[] {
   const properties = lines.map(parseProperty).filter((one) => one !== undefined);
   const findProperties = (name: string) => properties.filter((one) => one.name === name);
   const [start] = findProperties('DTSTART').map(parsePropertyTime);
@@ -100,7 +100,7 @@ function expandOffsetChanges({ lines }: IcalComponent, spendSteps: (steps: numbe
       untilMs,
       fromMs: EXPANSION_START_MS,
       toMs: EXPANSION_END_MS,
-      take: spendSteps,
+      take,
     }))
       wallTimes.add(wallMs);
   }

@@ -66,7 +66,7 @@ export function convertRecords(ports: ConvertPorts): ConversionResult {
 class Conversion {
   readonly #ports: ConvertPorts;
   readonly #rowBuilder: RowBuilder;
-  readonly #writer = new LineSerializer();
+  readonly #serializer = new LineSerializer();
   readonly #exportFile: JsonLinesFile;
   readonly #reportFile: JsonLinesFile;
   readonly #idMapFile: JsonLinesFile;
@@ -92,9 +92,9 @@ class Conversion {
       const resourceType = storedTypes.find((candidate) => candidate.table === table);
       if (resourceType !== undefined) this.#writeResourceType(resourceType, tableHasher);
       else this.#writeOtherTable(table, tableHasher);
-      this.#writer.closeTable(table, tableHasher);
+      this.#serializer.closeTable(table, tableHasher);
     }
-    const { line, end } = this.#writer.serializeEnd();
+    const { line, end } = this.#serializer.serializeEnd();
     this.#exportFile.addText(line);
     progress.end();
     const totals = { counts: this.#countsByType, changed: this.#changedCount, leftOut: this.#leftOutCount };
@@ -110,7 +110,7 @@ class Conversion {
     const exported_at = new Date(importedAt).toISOString();
     const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, findHighestId(workFile, name)]));
     this.#exportFile.addText(
-      this.#writer.serializeHeader({
+      this.#serializer.serializeHeader({
         carillon: FORMAT_VERSION,
         schema: getNewestVersion(),
         version,
@@ -220,7 +220,7 @@ class Conversion {
     const orderedRows = rows.map(
       (row) => Object.fromEntries(columns.map((column) => [column, row[column]])) as ExportedRow,
     );
-    this.#exportFile.addText(this.#writer.serializeRows(table, orderedRows, tableHasher));
+    this.#exportFile.addText(this.#serializer.serializeRows(table, orderedRows, tableHasher));
   }
 }
 

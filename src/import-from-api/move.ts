@@ -12,8 +12,8 @@ import { listedTypes, type ResourceTypeName, resourceTypes, storedTypes } from '
 import type { SourceClient } from './source.ts';
 import type { WorkFile } from './work-file.ts';
 
-/** Opens the database, runs `job`, and closes the database. */
-export type WithStore = <T>(job: (store: Store) => Promise<T>) => Promise<T>;
+/** Opens the database, runs the operation, and closes the database. */
+export type WithStore = <T>(operation: (store: Store) => Promise<T>) => Promise<T>;
 
 export type ImportAccountPorts = {
   readonly source: SourceClient;
@@ -171,9 +171,9 @@ function exportPathOf(workFile: WorkFile): string {
 async function importFile(
   { workFile, clock, progress }: ImportAccountPorts,
   store: Store,
-  resume: boolean,
+  mayResume: boolean,
 ): Promise<void> {
-  await importFrom({ store, path: exportPathOf(workFile), clock, progress, mayResume: resume });
+  await importFrom({ store, path: exportPathOf(workFile), clock, progress, mayResume });
 }
 
 /**

@@ -125,8 +125,8 @@ async function fetchPage(
   try {
     const reply = await source.get([resourceType.name], { limit, offset });
     if (reply.state === 'found') {
-      const { total, pageSizeLimit: maxPageSize, records } = parsePage(reply.body, resourceType.name);
-      return { total, records, limit, isFull: records.length >= Math.min(limit, maxPageSize ?? limit) };
+      const { total, pageSizeLimit, records } = parsePage(reply.body, resourceType.name);
+      return { total, records, limit, isFull: records.length >= Math.min(limit, pageSizeLimit ?? limit) };
     }
     // After the last page some services return 404 instead of an empty page.
     const isAfterEnd = reply.state === 'absent' && offset > 0 && offset >= (lastTotal ?? 0);

@@ -147,7 +147,7 @@ async function sendRequest({ clock, headers }: SourceOptions, url: string): Prom
       isJson: /^application\/([\w.-]+\+)?json\b/i.test(response.headers.get('content-type') ?? ''),
       text,
       location: response.headers.get('location'),
-      retryAfterMs: parseRetryAfter(response.headers.get('retry-after'), clock.now()),
+      retryAfterMs: parseRetryAfterMs(response.headers.get('retry-after'), clock.now()),
     };
   } catch (error) {
     return {
@@ -194,7 +194,7 @@ function sleep(clock: Clock, waitMs: number): Promise<void> {
 }
 
 /** Parses `Retry-After`, seconds or a date, as milliseconds from now; undefined if it is absent or malformed. */
-export function parseRetryAfter(header: string | null, now: number): number | undefined {
+export function parseRetryAfterMs(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
   // `Date.parse` accepts nearly everything; HTTP dates end with GMT.

@@ -41,9 +41,9 @@ export type MailerPorts = {
 };
 
 /**
- * Sends hook alerts to the owners of hooks by mail (X10): polls, claims due mails, sends them and stores the
- * results. No transaction or lock is held while a mail is sent. A mail that was sent just before a crash is
- * sent again with the same Message-ID.
+ * Sends hook alerts to the owners of hooks by mail (X10): polls, claims due mails, sends them and stores the results. No
+ * transaction or lock is held while a mail is sent. A mail that was sent just before a crash is sent again with the same
+ * Message-ID.
  */
 export class Mailer {
   readonly #ports: MailerPorts;
@@ -56,7 +56,7 @@ export class Mailer {
     this.#ports = ports;
   }
 
-  /** Polls immediately, then every POLL_INTERVAL_MS. */
+  /** Polls immediately, then every MAIL_POLL_INTERVAL_MS. */
   start(): void {
     this.#currentPoll = this.#poll().then(() => {
       if (!this.#isStopping) this.#cancelPoll = this.#ports.clock.after(MAIL_POLL_INTERVAL_MS, () => this.start());

@@ -84,7 +84,7 @@ export class AccountWrite extends AccountView {
   readonly #tx: Tx;
 
   /**
-   * Locks the account. Create the object before the first query of the transaction.
+   * Locks the account, so create the object before the first query of the transaction.
    *
    * @param lockMode account lock mode
    * @param actor the actor for the audit log; default: the command line

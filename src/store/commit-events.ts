@@ -8,7 +8,7 @@ const NO_ENDED_HOOKS: ReadonlyMap<number, string> = new Map();
 
 /** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
-  #pending: Map<number, NewPendingDelivery[] | undefined> | undefined;
+  #pendingByHook: Map<number, NewPendingDelivery[] | undefined> | undefined;
   #manualAttempts: Set<number> | undefined;
   #endedHooks: Map<number, string> | undefined;
   #changedSecrets: Set<number> | undefined;
@@ -21,7 +21,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   get pendingByHook(): CommitEvents['pendingByHook'] {
-    return this.#pending ?? NO_PENDING_DELIVERIES;
+    return this.#pendingByHook ?? NO_PENDING_DELIVERIES;
   }
 
   get manualAttempts(): ReadonlySet<number> {
@@ -46,8 +46,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   addPendingHooks(hookIds: Iterable<number>): void {
     for (const hookId of hookIds) {
-      this.#pending ??= new Map();
-      this.#pending.set(hookId, undefined);
+      this.#pendingByHook ??= new Map();
+      this.#pendingByHook.set(hookId, undefined);
     }
   }
 
@@ -57,10 +57,10 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
    */
   addPendingDeliveries(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
-      this.#pending ??= new Map();
-      const rowsOfHook = this.#pending.get(row.hook_id);
+      this.#pendingByHook ??= new Map();
+      const rowsOfHook = this.#pendingByHook.get(row.hook_id);
       if (rowsOfHook !== undefined) rowsOfHook.push(row);
-      else if (!this.#pending.has(row.hook_id)) this.#pending.set(row.hook_id, [row]);
+      else if (!this.#pendingByHook.has(row.hook_id)) this.#pendingByHook.set(row.hook_id, [row]);
     }
   }
 

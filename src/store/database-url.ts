@@ -10,8 +10,8 @@ export type DatabaseLocation =
 export type StoreOptions<L extends DatabaseLocation = DatabaseLocation> = {
   readonly database: L;
   /**
-   * The process that opens the database. A service locks an SQLite file against a second service; a command can run at
-   * the same time as a service.
+   * The kind of process that opens the database. A service locks an SQLite file against a second service; a command
+   * can run at the same time as a service.
    */
   readonly openAs: 'service' | 'command';
   /** Called when the outcome of a commit is unknown or the file is corrupt; the process is expected to end. */

@@ -25,9 +25,9 @@ export async function deleteInBatches(
   }
 }
 
-type BatchDeleter = (times: RetentionTimes) => (tx: Tx) => Promise<number>;
+type CreateBatchDeleter = (times: RetentionTimes) => (tx: Tx) => Promise<number>;
 
-const batchDeleters: Readonly<Record<HistoryTable, BatchDeleter>> = {
+const batchDeleters: Readonly<Record<HistoryTable, CreateBatchDeleter>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.
   // Attempts with a time in the future are skipped, so that they do not block the deletion of other attempts.
   attempts:

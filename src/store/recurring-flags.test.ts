@@ -33,10 +33,10 @@ async function run(database: string): Promise<void> {
     for (const statement of before(sqliteDialect)) file.exec(statement);
     return file.close();
   }
-  const words = { ...postgresDialect.templateValues, unicode: '"default"' };
+  const templateValues = { ...postgresDialect.templateValues, unicode: '"default"' };
   const client = new pg.Client({ connectionString: database });
   await client.connect();
-  for (const statement of before({ ...postgresDialect, templateValues: words })) await client.query(statement);
+  for (const statement of before({ ...postgresDialect, templateValues })) await client.query(statement);
   await client.end();
 }
 

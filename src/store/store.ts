@@ -140,7 +140,7 @@ export type Store = {
   onGroupCommit(listener: (writeCount: number, seconds: number) => void): void;
 };
 
-/** Tables of history, each with the column by which retention drops old rows. Rows are never updated. */
+/** Tables of history, each with the column by which retention drops old rows. Committed rows are never updated. */
 export const historyTables = {
   attempts: 'attempted_at',
   finalized_deliveries: 'finalized_at',

@@ -66,11 +66,11 @@ class RowValidator {
   }
 }
 
-function parseJsonLine(line: number, json: string): unknown {
+function parseJsonLine(lineNumber: number, json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    throw new TransferError(`Line ${line} is not JSON.`);
+    throw new TransferError(`Line ${lineNumber} is not JSON.`);
   }
 }
 

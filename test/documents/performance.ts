@@ -122,7 +122,7 @@ function conditionsPart(peers: PeerMeasurements): string {
 }
 
 function targetsPart(): string {
-  return `Some goals are a percentage of what a minimal reference program reaches in the same round. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. Targets apply to medians of five rounds on two cores; missed ones name the worst round.`;
+  return `Some targets only detect regressions: fractions of a minimal program's result in the same round. F1 is Fastify with a fixed response, F2 is ${inlineCode('node:http')} with one prepared insert and group commit, F3 is undici posting to the same receiver. Targets apply to medians of five rounds on two cores; missed rows name their worst results.`;
 }
 
 /** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */

@@ -35,9 +35,9 @@ export function formatDayRange(startDate: string, dueDate: string): string {
 }
 
 /** Replaces the day of an API timestamp and keeps its time of day. An empty day clears the date. */
-export function replaceDay(previousValue: string, day: string): string {
+export function replaceDay(previousTimestamp: string, day: string): string {
   if (day === '') return '';
-  return timeOrEmpty(previousValue) === '' ? day.replaceAll('-', '') : `${day} ${previousValue.slice(11)}`;
+  return timeOrEmpty(previousTimestamp) === '' ? day.replaceAll('-', '') : `${day} ${previousTimestamp.slice(11)}`;
 }
 
 /** Returns the current day in the time zone of the browser. */

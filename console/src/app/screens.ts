@@ -2,7 +2,7 @@ import type { FunctionComponent } from 'preact';
 import type { IconName } from '../components/icon.tsx';
 import type { RecordProps, ScreenProps } from './router.ts';
 
-/** Definition of a screen. Its name is the first path segment in the URL, such as `#/calendar`. */
+/** Definition of a screen. Its name is the first path segment, such as `calendar` in the URL `#/calendar`. */
 export type ScreenDefinition = {
   readonly name: string;
   readonly title: string;

@@ -29,7 +29,7 @@ export function InlineEdit(props: InlineEditProps) {
   const [isOpen, setOpen] = useState(false);
   const openButtonRef = useRef<HTMLButtonElement>(null);
   const wasOpen = useRef(false);
-  // Return the focus to the opener after Enter or Escape, but not when the user has focused another element.
+  // After Enter or Escape, focus the open button again, but not if the user has focused another element.
   useEffect(() => {
     if (wasOpen.current && !isOpen && document.activeElement === document.body) openButtonRef.current?.focus();
     wasOpen.current = isOpen;

@@ -62,7 +62,7 @@ const localErrorTexts: Readonly<Record<string, string>> = {
   broken: 'the service failed',
 };
 
-/** Describes the outcome of an attempt, such as `answered 500`. It is empty before the first attempt. */
+/** Describes the outcome of an attempt, such as `answered 500`. The outcome is empty before the first attempt. */
 export function describeOutcome(outcome: string): string {
   if (outcome === '') return 'nothing sent yet';
   if (/^\d+$/.test(outcome)) return `answered ${outcome}`;

@@ -161,7 +161,7 @@ type RepliesProps = {
 function Replies({ thread, isExpanded, renderComment, onExpand }: RepliesProps) {
   const { comment_id, reply_count, replies } = thread;
   const hasMoreReplies = Number(reply_count) > replies.length;
-  const remainingReplies = useQuery<readonly Comment[]>(
+  const remainingRepliesQuery = useQuery<readonly Comment[]>(
     async (signal) =>
       isExpanded && hasMoreReplies
         ? collectAll(client.comments.each({ parent_id: comment_id, offset: replies.length }, { signal }))
@@ -171,11 +171,11 @@ function Replies({ thread, isExpanded, renderComment, onExpand }: RepliesProps) 
   return (
     <>
       <ul>
-        {[...replies, ...(hasMoreReplies ? (remainingReplies.data ?? []) : [])].map((reply) => (
+        {[...replies, ...(hasMoreReplies ? (remainingRepliesQuery.data ?? []) : [])].map((reply) => (
           <li key={reply.comment_id}>{renderComment(reply)}</li>
         ))}
       </ul>
-      {remainingReplies.errorText !== undefined && <Note tone="bad">{remainingReplies.errorText}</Note>}
+      {remainingRepliesQuery.errorText !== undefined && <Note tone="bad">{remainingRepliesQuery.errorText}</Note>}
       {hasMoreReplies && !isExpanded && (
         <Button variant="quiet" onClick={onExpand}>
           Show all {reply_count} replies

@@ -17,7 +17,7 @@ const formatSubtasksSuffix = (subtaskCount: number) =>
   subtaskCount === 0 ? '' : `, with ${subtaskCount === 1 ? 'its subtask' : `${subtaskCount} subtasks`}`;
 
 /**
- * Completes a task and its open subtasks, as an optimistic update (C33). Undo reopens the task and those subtasks that
+ * Completes a task and its open subtasks (C33), as an optimistic update. Undo reopens the task and those subtasks that
  * were completed together with the task. A recurring task has no Undo, because the next task, which the service has
  * created, would remain (C41).
  */

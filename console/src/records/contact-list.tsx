@@ -58,7 +58,7 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
           <ContactRow
             key={contact.contact_id}
             contact={contact}
-            clientField={isAcrossClients ? buildClientField(contact, clientsQuery.data) : undefined}
+            clientField={isAcrossClients ? buildContactClientField(contact, clientsQuery.data) : undefined}
             onChange={records.replace}
             onDelete={deletion.begin}
           />
@@ -77,21 +77,21 @@ type ContactRowProps = {
   readonly onChange: (contact: Contact) => void;
   readonly onDelete: (contact: Contact) => void;
   /** Editable field for the client of the contact; undefined in the list of a single client. */
-  readonly clientField: ReturnType<typeof buildClientField> | undefined;
+  readonly clientField: ReturnType<typeof buildContactClientField> | undefined;
 };
 
 function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProps) {
-  const sharedProps = { editableResource: contactResource, record: contact, onChange };
+  const fieldProps = { editableResource: contactResource, record: contact, onChange };
   const detailHref = hrefTo('contacts', contact.contact_id);
   const { name, role, email, tel } = contactFields;
   return (
     <tr>
       <td class="name">
-        <InlineField {...sharedProps} field={name} href={detailHref} />
+        <InlineField {...fieldProps} field={name} href={detailHref} />
       </td>
       {[role, email, tel, ...(clientField === undefined ? [] : [clientField])].map((field) => (
         <td key={field.label} class="where">
-          <InlineField {...sharedProps} field={field} />
+          <InlineField {...fieldProps} field={field} />
         </td>
       ))}
       <td class="more">
@@ -127,19 +127,19 @@ export const contactFields = {
 };
 
 /** Builds the select field for the client of a contact. The current client is an option even if not in `clients`. */
-export function buildClientField(
+export function buildContactClientField(
   contact: Contact,
   clients: readonly Client[] = [],
 ): FieldDefinition<Contact, ContactChanges> {
   const options = clients.map(({ client_id, client_name }) => ({ value: client_id, text: client_name }));
-  const isClientMissing = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
-  const missingClientOptions = isClientMissing
+  const isClientUnlisted = contact.client_id !== '0' && !options.some(({ value }) => value === contact.client_id);
+  const unlistedClientOptions = isClientUnlisted
     ? [{ value: contact.client_id, text: `Client ${contact.client_id}` }]
     : [];
   return defineChoiceField<Contact, ContactChanges>(
     'client_id',
     'Client',
-    [{ value: '0', text: 'None' }, ...missingClientOptions, ...options],
+    [{ value: '0', text: 'None' }, ...unlistedClientOptions, ...options],
     {
       renderValue: ({ client_id }) => {
         const { client_name } = clients.find((candidate) => candidate.client_id === client_id) ?? {};

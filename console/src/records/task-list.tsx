@@ -193,8 +193,8 @@ type TaskRowProps = {
 function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, onNextTask }: TaskRowProps) {
   const [isExpanded, setExpanded] = useState(false);
   const [subtaskReloadCount, setSubtaskReloadCount] = useState(0);
-  const isDone = task.completed === '1';
-  const updateCallbacks = {
+  const isCompleted = task.completed === '1';
+  const callbacks = {
     task: onChange,
     subtasks: () => {
       setSubtaskReloadCount((count) => count + 1);
@@ -202,16 +202,16 @@ function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, on
     },
     next: onNextTask,
   };
-  const sharedProps = { editableResource: taskResource, record: task, onChange };
+  const fieldProps = { editableResource: taskResource, record: task, onChange };
   return (
     <>
-      <tr class={isDone ? 'done' : ''}>
+      <tr class={isCompleted ? 'done' : ''}>
         <td class="tick">
           <input
             type="checkbox"
             aria-label={`Complete ${task.task_name}`}
-            checked={isDone}
-            onChange={() => void (isDone ? reopenTask(task, [], updateCallbacks) : completeTask(task, updateCallbacks))}
+            checked={isCompleted}
+            onChange={() => void (isCompleted ? reopenTask(task, [], callbacks) : completeTask(task, callbacks))}
           />
         </td>
         <td class="name">
@@ -223,7 +223,7 @@ function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, on
               aria-label={`Subtasks of ${task.task_name}`}
               onClick={() => setExpanded(!isExpanded)}
             />
-            <InlineField {...sharedProps} field={taskFields.name} href={hrefTo('tasks', task.task_id)} />
+            <InlineField {...fieldProps} field={taskFields.name} href={hrefTo('tasks', task.task_id)} />
             {task.important === '1' && <Badge tone="warn">important</Badge>}
             {task.active === '2' && <Badge>on hold</Badge>}
             <Tags tags={task.tags} />
@@ -237,15 +237,15 @@ function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, on
           </td>
         )}
         <td class="when">
-          <InlineField {...sharedProps} field={taskFields.due} />
+          <InlineField {...fieldProps} field={taskFields.due} />
         </td>
         {hasProjectColumn && (
           <td class="far">
-            <InlineField {...sharedProps} field={taskFields.progress} />
+            <InlineField {...fieldProps} field={taskFields.progress} />
           </td>
         )}
         <td class="assigned">
-          <AssigneesButton {...sharedProps} />
+          <AssigneesButton {...fieldProps} />
         </td>
         <td class="more">
           <Menu

@@ -91,7 +91,7 @@ type CertificateEntity = { readonly name: string; readonly keyPair: KeyPair };
 
 const generateKeyPair = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 
-/** Returns the content of a valid certificate. It is valid since yesterday, because the sender's clock may be behind. */
+/** Returns the content of a valid certificate. It is valid since yesterday: the sender's clock may be behind. */
 export const createValidContent = (hosts: readonly string[], now: number): CertificateContent => ({
   hosts,
   validFrom: now - DAY_MS,

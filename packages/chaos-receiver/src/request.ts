@@ -82,13 +82,13 @@ export class RequestReader {
   }
 
   get request(): ReceivedRequest {
-    const headEndOffset = this.#headEndOffset < 0 ? this.#storedBytes.length : this.#headEndOffset;
-    const [requestLine = ''] = this.#storedBytes.toString('latin1', 0, headEndOffset).split('\r\n');
+    const headLength = this.#headEndOffset < 0 ? this.#storedBytes.length : this.#headEndOffset;
+    const [requestLine = ''] = this.#storedBytes.toString('latin1', 0, headLength).split('\r\n');
     const [method = '', path = ''] = requestLine.split(' ');
     const body =
       this.#headEndOffset < 0
         ? ''
-        : this.#storedBytes.toString('utf8', headEndOffset + 4, headEndOffset + 4 + MAX_REPORTED_BODY_BYTES);
+        : this.#storedBytes.toString('utf8', headLength + 4, headLength + 4 + MAX_REPORTED_BODY_BYTES);
     return { method, path, headers: this.#headers, body, bodyBytes: this.#bodyByteCount };
   }
 }

@@ -13,10 +13,10 @@ const MAX_STEP_REPEATS = 1_000_000;
 
 /**
  * Parses a script such as `503*2,200`. Commas separate steps. `*2` runs a step twice, and `*` runs it forever.
- * `200|503|hang` picks one of these behaviours at random, `random` picks one of all behaviours. After its last step,
- * a script starts again.
+ * `200|503|hang` picks one of these behaviours at random, `random` picks one of `randomChoices`. After its last step, a
+ * script starts again.
  *
- * @param randomChoices behaviours that `random` picks from
+ * @param randomChoices behaviours that `random` picks from; default: all
  */
 export function parseScript(
   text: string,

@@ -1,7 +1,7 @@
 import type { DateText, FeedKind, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
 import { type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
-import { type CallOptions, type PostOptions, type Send, unexpectedResponseError } from './transport.ts';
+import { type CallOptions, createUnexpectedResponseError, type PostOptions, type Send } from './transport.ts';
 
 /** The delivery of an occurrence to one hook, with the time at which the hook's user fetched the record. */
 export type ActivityDelivery = {
@@ -80,7 +80,7 @@ export function createActivityMethods(send: Send): Activity {
     async list(filters = {}, options) {
       const { status, body } = await send({ ...options, method: 'GET', path: ['activity'], query: filters });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpectedResponseError(status, `The response (${status}) contains no activity.`);
+        throw createUnexpectedResponseError(status, `The response (${status}) contains no activity.`);
       }
       return body as ActivityPage;
     },

@@ -61,9 +61,7 @@ export type PageWindow = Optional<{
   limit: number;
   /** Number of records to skip, 0 or more. */
   offset: number;
-  /**
-   * Cursor: `next` of the previous page. With a cursor, records that are added or removed do not shift the page.
-   */
+  /** Cursor: `next` of the previous page. With a cursor, records that are added or removed do not shift the page. */
   after: string;
 }>;
 

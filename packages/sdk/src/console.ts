@@ -41,9 +41,9 @@ export type InvitedUser = {
 const getCookieCredentials = () => ({ credentials: 'same-origin' }) as const;
 
 /**
- * The client of the console. It authenticates with the session cookie of the browser, and has methods that
- * {@link Carillon} does not have. Calls reject with `signed_out` without a session. `idempotencyKey` is ignored, and
- * calls are only retried if `retries` is set.
+ * The client of the console. It authenticates with the session cookie of the browser, and adds methods to those of
+ * {@link Carillon}. Calls reject with `signed_out` without a session. `idempotencyKey` is ignored, and calls are only
+ * retried if `retries` is set.
  *
  * @example
  * ```ts

@@ -124,7 +124,7 @@ export function createResponseError(
     code: isServiceCode(code) ? code : 'unexpected_answer',
     message: typeof message === 'string' ? message : `The service responded ${status}.`,
     errors: Array.isArray(errors) ? errors.filter(isFieldError) : [],
-    retryAfterS: parseRetryAfter(headers),
+    retryAfterS: parseRetryAfterS(headers),
     requestId: headers.get('x-request-id') ?? undefined,
   });
 }
@@ -132,7 +132,7 @@ export function createResponseError(
 /**
  * Reads `Retry-After` in seconds. A date is compared with the `Date` header, so that the local clock does not matter.
  */
-function parseRetryAfter(headers: Headers): number | undefined {
+function parseRetryAfterS(headers: Headers): number | undefined {
   const retryAfter = headers.get('retry-after');
   if (retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter);

@@ -1,6 +1,6 @@
 import { CarillonError } from './errors.ts';
 import { systemPorts } from './runtime.ts';
-import { type ApiCall, type OpenStream, unexpectedResponseError } from './transport.ts';
+import { type ApiCall, createUnexpectedResponseError, type OpenStream } from './transport.ts';
 
 /** A server-sent event. Missing fields are undefined, and a comment is an event without fields. */
 export type ServerSentEvent = {
@@ -111,7 +111,7 @@ function parseEventData<T>(data: string): T {
   try {
     return JSON.parse(data);
   } catch (error) {
-    throw unexpectedResponseError(200, 'An event of the stream is not JSON.', error);
+    throw createUnexpectedResponseError(200, 'An event of the stream is not JSON.', error);
   }
 }
 

@@ -12,9 +12,9 @@ import { fieldOf, recordOf, recordWithSecretOf } from './response-body.ts';
 import {
   type CallOptions,
   type ChangeOptions,
+  createUnexpectedResponseError,
   type PostOptions,
   type Send,
-  unexpectedResponseError,
 } from './transport.ts';
 
 /**
@@ -166,7 +166,8 @@ export function createHookMethods(send: Send): Hooks {
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // at top level, unlike the id of every other record (C11)
-      if (typeof id !== 'string') throw unexpectedResponseError(status, `The response (${status}) contains no id.`);
+      if (typeof id !== 'string')
+        throw createUnexpectedResponseError(status, `The response (${status}) contains no id.`);
       return { id };
     },
     restore: async (id, options) =>

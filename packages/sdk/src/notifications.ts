@@ -1,7 +1,7 @@
 import type { DateText, FeedKind, Optional } from './api-types.ts';
 import { type FollowOptions, followEvents } from './follow.ts';
 import { fieldOf } from './response-body.ts';
-import { type CallOptions, type OpenStream, type Send, unexpectedResponseError } from './transport.ts';
+import { type CallOptions, createUnexpectedResponseError, type OpenStream, type Send } from './transport.ts';
 
 /** Time added to `wait` for the default timeout of a long poll, so that the response can still arrive. */
 const LONG_POLL_MARGIN_MS = 15_000;
@@ -80,7 +80,7 @@ export function createFeedMethods(send: Send, openStream: OpenStream): Notificat
       const call = { method: 'GET', path: ['notifications'], query: filters } as const;
       const { status, body } = await send({ ...timeoutOptions, ...options, ...call });
       if (!Array.isArray(fieldOf(body, 'data')) || typeof fieldOf(body, 'next') !== 'string') {
-        throw unexpectedResponseError(status, `The response (${status}) contains no page of the feed.`);
+        throw createUnexpectedResponseError(status, `The response (${status}) contains no page of the feed.`);
       }
       return body as FeedPage;
     },

@@ -329,7 +329,7 @@ export type Project = {
   readonly hourly_rate: string;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
-  /** Price of the project, in the currency of the account. */
+  /** Price of the project, in its currency. */
   readonly price: string;
   /** Its position among the projects. */
   readonly project_order: string;
@@ -394,7 +394,7 @@ export type ProjectInput = {
   readonly hourly_rate: NumberInput;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
-  /** Price of the project, in the currency of the account. */
+  /** Price of the project, in its currency. */
   readonly price: NumberInput;
   /** Its position among the projects. */
   readonly project_order: NumberInput;
@@ -491,7 +491,7 @@ export type Task = {
   readonly hourly_rate: string;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: Flag;
-  /** Price of the task, in the currency of the account. */
+  /** Price of the task, in the currency of its project. */
   readonly price: string;
   /** Its position among the tasks of the project. */
   readonly task_order: string;
@@ -550,7 +550,7 @@ export type TaskInput = {
   readonly hourly_rate: NumberInput;
   /** Whether it has a fixed price. An amount other than 0 and 1 sets the flag and becomes the price. */
   readonly fixed_price: FlagInput | NumberInput;
-  /** Price of the task, in the currency of the account. */
+  /** Price of the task, in the currency of its project. */
   readonly price: NumberInput;
   /** Its position among the tasks of the project. */
   readonly task_order: NumberInput;

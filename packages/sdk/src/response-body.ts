@@ -1,6 +1,6 @@
 import type { Page } from './api-types.ts';
 import { CarillonError } from './errors.ts';
-import { type ApiResponse, unexpectedResponseError } from './transport.ts';
+import { type ApiResponse, createUnexpectedResponseError } from './transport.ts';
 
 /**
  * Returns the record in `{ data }`, and stores its `ETag`. Only the envelope is validated, not the fields of the record
@@ -9,7 +9,7 @@ import { type ApiResponse, unexpectedResponseError } from './transport.ts';
 export function recordOf<T>({ status, headers, body }: ApiResponse): T {
   const data = fieldOf(body, 'data');
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    throw unexpectedResponseError(status, `The response (${status}) contains no record.`);
+    throw createUnexpectedResponseError(status, `The response (${status}) contains no record.`);
   }
   rememberEtag(data, headers);
   return data as T;
@@ -36,7 +36,7 @@ export function pageOf<T>(response: ApiResponse): Page<T> {
   const paging = fieldOf(body, 'paging');
   const [offset, limit, total_records] = ['offset', 'limit', 'total_records'].map((name) => fieldOf(paging, name));
   const isPage = Array.isArray(data) && [offset, limit, total_records].every(Number.isInteger);
-  if (!isPage) throw unexpectedResponseError(status, `The response (${status}) contains no list.`);
+  if (!isPage) throw createUnexpectedResponseError(status, `The response (${status}) contains no list.`);
   const nextPage = parseNextPageLink(response);
   return nextPage === undefined ? (body as Page<T>) : { ...(body as Page<T>), next: nextPage.after };
 }

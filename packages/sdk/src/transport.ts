@@ -163,7 +163,7 @@ async function rejectRedirect({ type, status, headers, body }: Response, request
   if (!isRedirect) return;
   await body?.cancel();
   const redirectTarget = headers.get('location') ?? 'another URL';
-  throw unexpectedResponseError(
+  throw createUnexpectedResponseError(
     status,
     `${requestLine}: redirects are not followed; the service redirects to ${redirectTarget}`,
   );
@@ -173,7 +173,7 @@ async function readEventStream(response: Response): Promise<ReadableStream<Uint8
   const { status, headers, body } = response;
   if (response.ok && headers.get('content-type')?.startsWith(EVENT_STREAM_MEDIA_TYPE) && body !== null) return body;
   parseResponse(response, await response.text());
-  throw unexpectedResponseError(status, `The response (${status}) is not a stream of events.`);
+  throw createUnexpectedResponseError(status, `The response (${status}) is not a stream of events.`);
 }
 
 function buildRequestUrl(root: string, call: ApiCall): string {
@@ -261,12 +261,12 @@ function parseBody(status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw unexpectedResponseError(status, `The body of the response (${status}) is not JSON.`, error);
+    throw createUnexpectedResponseError(status, `The body of the response (${status}) is not JSON.`, error);
   }
 }
 
 /** Creates the error for a response that does not follow the API. */
-export function unexpectedResponseError(status: number, message: string, cause?: unknown): CarillonError {
+export function createUnexpectedResponseError(status: number, message: string, cause?: unknown): CarillonError {
   return new CarillonError({ code: 'unexpected_answer', status, message, ...(cause !== undefined && { cause }) });
 }
 

@@ -17,13 +17,13 @@ export function addAuditCommand(program: Command): void {
     .option('--since <duration>', 'Only this recent: 7d, 12h, 30m. Default: all.')
     .option('--action <action>', `Only this action: one of ${Object.keys(auditActions).join(', ')}.`)
     .action(async (flags: AuditFlags) => {
-      const sinceTimestamp = readSinceTimestamp(flags.since);
+      const happenedSince = readSinceTimestamp(flags.since);
       const action = readAuditAction(flags.action);
       const rows = await withStore(flags, async ({ read }) => {
         const accountId = flags.domain === undefined ? undefined : await findAccountId(read, flags.domain);
         if (flags.domain !== undefined && accountId === undefined)
           throw new CliError([`There is no account with the domain ${flags.domain}.`]);
-        return listAuditEntries(read, { accountId, action, happenedSince: sinceTimestamp });
+        return listAuditEntries(read, { accountId, action, happenedSince });
       });
       const listedEntries = rows.map((row) => ({
         id: String(row.audit_id),

@@ -107,14 +107,14 @@ export function addRestoreCommand(program: Command): void {
     });
 }
 
-async function restoreFromFile(flags: RestoreFlags, databasePath: string, backupFile: string): Promise<void> {
+async function restoreFromFile(flags: RestoreFlags, databasePath: string, backupPath: string): Promise<void> {
   const now = systemClock.now();
   const beginRestoreEpoch = (tx: RestoreTransaction, sequences: Sequences) =>
-    beginAuditedEpoch(tx, sequences, now, { from: backupFile });
+    beginAuditedEpoch(tx, sequences, now, { from: backupPath });
   const restoreResult = await withCliErrors(() =>
     replaceDatabase({
       path: databasePath,
-      backupPath: backupFile,
+      backupPath,
       keptSuffix: formatFileTimestamp(now),
       force: flags.force === true,
       prepareCopy: beginRestoreEpoch,
@@ -122,7 +122,7 @@ async function restoreFromFile(flags: RestoreFlags, databasePath: string, backup
   );
   printRestoreResult(
     flags,
-    { database: databasePath, from: backupFile, kept: restoreResult.keptPath ?? null },
+    { database: databasePath, from: backupPath, kept: restoreResult.keptPath ?? null },
     restoreResult.prepareResult,
   );
 }

@@ -25,7 +25,7 @@ export type CheckInput = {
    * Inspection of the database; undefined if the database does not exist yet, an error message if the database cannot
    * be reached.
    */
-  readonly database: DatabaseInspection | string | undefined;
+  readonly inspection: DatabaseInspection | string | undefined;
   readonly clock: Clock;
   /** Resolves host names. Undefined with `--offline`, so that checks which need the network are skipped. */
   readonly resolve: ResolveName | undefined;
@@ -41,13 +41,13 @@ const faultFinding = (checkName: string, message: string): Finding => ({ check: 
 
 /** Runs all checks, in the order in which problems should be fixed. */
 export async function checkInstallation(input: CheckInput): Promise<Finding[]> {
-  const { config, unknownVariableNames, database, clock, resolve } = input;
+  const { config, unknownVariableNames, inspection, clock, resolve } = input;
   return [
     checkConfiguration(unknownVariableNames),
     ...checkBaseUrl(config),
     ...checkAllowedTargets(config),
     ...checkCorsOrigins(config),
-    ...(await checkDatabase(config, database, clock)),
+    ...(await checkDatabase(config, inspection, clock)),
     await checkSystemClock(clock),
     await checkNameResolution(resolve),
   ];
@@ -114,7 +114,7 @@ function checkCorsOrigins({ corsOrigins: origins }: Config): Finding[] {
 /** Minimum free disk space, in bytes. With less, a busy service may fill the disk within an hour. */
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
-async function checkDatabase(config: Config, inspection: CheckInput['database'], clock: Clock): Promise<Finding[]> {
+async function checkDatabase(config: Config, inspection: CheckInput['inspection'], clock: Clock): Promise<Finding[]> {
   const databaseText = formatDatabase(config.database);
   if (inspection === undefined)
     return [

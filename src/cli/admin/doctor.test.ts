@@ -201,7 +201,7 @@ async function findingsOf(check: string, subject: Partial<CheckInput>): Promise<
   const all = await checkInstallation({
     config: configOf({}),
     unknownVariableNames: [],
-    database: undefined,
+    inspection: undefined,
     clock: systemClock,
     resolve: async () => ({ addresses: ['192.0.2.1'] }),
     ...subject,
@@ -268,10 +268,10 @@ test('doctor checks the base address and the allowed targets', async () => {
 
 test('doctor checks the database: existence, integrity, schema, durability, file system and disk space', async () => {
   const at = (check: string, differs: Partial<DatabaseInspection>) =>
-    findingsOf(check, { database: { ...soundInspection, ...differs } });
+    findingsOf(check, { inspection: { ...soundInspection, ...differs } });
   assert.match((await findingsOf('database', {})).join(), /^warning: none at sqlite:data\/carillon\.db yet; /);
   assert.match(
-    (await findingsOf('database', { database: 'no route' })).join(),
+    (await findingsOf('database', { inspection: 'no route' })).join(),
     /^fault: .* cannot be reached: no route; check/,
   );
   assert.match((await at('database', {})).join(), /^ok: sqlite:data\/carillon\.db, SQLite 3\.53\.0, 1\.0 MiB$/);
@@ -366,7 +366,7 @@ for (const { test, name, database, testService } of stores) {
     const findings = await checkInstallation({
       config: configOf({}),
       unknownVariableNames: [],
-      database: served,
+      inspection: served,
       clock: systemClock,
       resolve: undefined,
     });
@@ -397,7 +397,7 @@ for (const { test, name, database, testService } of stores) {
     const inspection = await look(address);
     assert.ok(inspection !== undefined);
     t.after(() => inspection.close());
-    const at = (check: string) => findingsOf(check, { database: inspection });
+    const at = (check: string) => findingsOf(check, { inspection });
     assert.match((await at('integrity')).join(), /^fault: 1 occurrences have no record: /);
     assert.match((await at('clock')).join(), /^fault: the newest occurrence is 3\d{3} s in the future: /);
   });

@@ -48,7 +48,7 @@ async function runAllChecks({ json: _json, offline, mailTo, ...flags }: DoctorFl
     const findings = await checkInstallation({
       config,
       unknownVariableNames: findUnknownVariables(process.env),
-      database: inspection,
+      inspection,
       clock: systemClock,
       resolve: offline ? undefined : createResolver(),
     });
@@ -58,7 +58,7 @@ async function runAllChecks({ json: _json, offline, mailTo, ...flags }: DoctorFl
   }
 }
 
-async function tryInspectDatabase(databaseLocation: DatabaseLocation): Promise<CheckInput['database']> {
+async function tryInspectDatabase(databaseLocation: DatabaseLocation): Promise<CheckInput['inspection']> {
   try {
     return await inspectDatabase(databaseLocation, systemClock.now);
   } catch (error) {

@@ -54,7 +54,7 @@ export function readDatabaseLocation(flags: DatabaseFlags): DatabaseLocation {
 
 async function openStoreAndRun<T>(
   flags: DatabaseFlags,
-  processKind: StoreOptions['openAs'],
+  openAs: StoreOptions['openAs'],
   operation: (store: Store) => Promise<T>,
 ): Promise<T> {
   const databaseLocation = readDatabaseLocation(flags);
@@ -63,7 +63,7 @@ async function openStoreAndRun<T>(
       database: databaseLocation,
       clock: systemClock,
       log: createLog('silent'),
-      openAs: processKind,
+      openAs,
       onFatal: (error) => {
         // Do not throw if the database is lost: every later write fails with this error, and the command reports it.
         if (!(error instanceof DatabaseLost)) throw error;

@@ -11,9 +11,7 @@ export const DEFAULT_SERVICE_URL = 'http://127.0.0.1:8080';
 
 export type ConnectionFlags = { readonly [Name in keyof typeof connectionOptions]?: string };
 
-/**
- * URL of a service, and the domain and key of its caller. Error messages show `keySource` as the origin of the key.
- */
+/** URL of a service, and the domain and key of its caller. Error messages show `keySource` as the origin of the key. */
 export type ConnectionSettings = {
   readonly service: string;
   readonly domain: string;
@@ -110,7 +108,10 @@ function createCredentials({ domain, key }: ConnectionSettings): CredentialsProv
   }
 }
 
-/** Runs an operation that calls the service. A failed call becomes a `CliError`, which names invalid fields by their flags. */
+/**
+ * Runs an operation that calls the service. A failed call becomes a `CliError`, which names invalid fields by their
+ * flags.
+ */
 export async function withService<T>(
   flags: ConnectionFlags,
   operation: (serviceClient: ServiceClient) => Promise<T>,

@@ -30,13 +30,13 @@ const same = (one: { method: string; path: string }, other: { method: string; pa
   one.method === other.method && one.path === other.path;
 
 test('flags limit the tools to reading and to some resources', () => {
-  assert.deepEqual(namesOf({ resourceTypes: 'events, time-entries', readOnly: true }), [
+  assert.deepEqual(namesOf({ resources: 'events, time-entries', readOnly: true }), [
     'events_list',
     'events_show',
     'time_entries_list',
     'time_entries_show',
   ]);
-  assert.throws(() => selectTools({ resourceTypes: 'events,bells' }), /bells is not one of events/);
+  assert.throws(() => selectTools({ resources: 'events,bells' }), /bells is not one of events/);
 });
 
 test('a program lists and calls the tools over standard input and output, with the permissions of the key', async (t) => {

@@ -12,7 +12,7 @@ import { buildPathSegments } from '../resource-commands/command.ts';
 import { isListRoute, type ResourceVerb, routesByResourceType, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
 
-type McpFlags = ConnectionFlags & { readonly readOnly?: true; readonly resourceTypes?: string };
+type McpFlags = ConnectionFlags & { readonly readOnly?: true; readonly resources?: string };
 
 const MCP_INSTRUCTIONS =
   'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and hooks that are notified of changes. Ids are strings of digits. Dates are written yyyymmdd. A list returns at most 1000 records per page; pass its `next` as `after` to get the next page.';
@@ -35,8 +35,8 @@ export function addMcpCommand(program: Command): void {
     )
     .option('--read-only', 'Offer only tools that read.')
     .option('--resources <names>', 'Offer only these resources, separated by commas: events,tasks.');
-  addConnectionOptions(command).action(async ({ resources, ...flags }: McpFlags & { resources?: string }) => {
-    const tools = selectTools({ ...flags, ...(resources !== undefined && { resourceTypes: resources }) });
+  addConnectionOptions(command).action(async (flags: McpFlags) => {
+    const tools = selectTools(flags);
     await withService(flags, async ({ send }) => void serveStdio(() => createMcpServer(tools, send)));
   });
 }
@@ -45,8 +45,8 @@ export function addMcpCommand(program: Command): void {
  * Returns the tools that the flags select. Routes that return a secret are excluded, because the transcript of the MCP
  * client would contain the secret.
  */
-export function selectTools({ readOnly, resourceTypes }: McpFlags): readonly McpTool[] {
-  const selectedTypes = resourceTypes?.split(',').map((name) => name.trim().replaceAll('-', '_'));
+export function selectTools({ readOnly, resources }: McpFlags): readonly McpTool[] {
+  const selectedTypes = resources?.split(',').map((name) => name.trim().replaceAll('-', '_'));
   const unknownType = selectedTypes?.find((resourceType) => !routesByResourceType.has(resourceType));
   if (unknownType !== undefined)
     throw new CliError([`--resources: ${unknownType} is not one of ${[...routesByResourceType.keys()].join(', ')}.`]);

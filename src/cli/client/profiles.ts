@@ -62,8 +62,8 @@ export function resolveXdgFolder(purpose: 'config' | 'state'): string {
 /**
  * Reads a JSON file; returns undefined if the file does not exist.
  *
- * @param parseErrorText error message for a file that is not JSON. The message must not quote the file, which may contain
- *   a key.
+ * @param parseErrorText error message for a file that is not JSON. The message must not quote the file, which may
+ *   contain a key.
  */
 export function readJsonFile(path: string, parseErrorText: string): unknown {
   try {

@@ -60,7 +60,7 @@ export async function importFromApi(sourceAddress: string, flags: FromApiFlags):
         ? await createHooks(accountFlags, accountResult.ownerId, sourceHooks ?? [], readServiceConfig())
         : sourceHooks;
       const importResult = {
-        moved: accountResult,
+        accountResult,
         key,
         link: buildInvitationLink(consoleUrl, token),
         paths,

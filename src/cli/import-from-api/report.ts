@@ -5,7 +5,7 @@ import type { HookResult } from './hooks.ts';
 
 /** Result of an import from another service. */
 export type ImportResult = {
-  readonly moved: ImportAccountResult;
+  readonly accountResult: ImportAccountResult;
   readonly key: string;
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
@@ -14,12 +14,12 @@ export type ImportResult = {
 };
 
 /** Converts the result of an import to JSON. */
-export function toResultJson({ moved, key, link, paths, hooks }: ImportResult) {
-  const { comparisons, missing, leftOut, changed, skipped, reading } = moved;
-  const renumberedTypes = listRenumberedTypes(moved);
+export function toResultJson({ accountResult, key, link, paths, hooks }: ImportResult) {
+  const { comparisons, missing, leftOut, changed, skipped, reading } = accountResult;
+  const renumberedTypes = listRenumberedTypes(accountResult);
   return {
-    domain: moved.domain,
-    user_id: String(moved.ownerId),
+    domain: accountResult.domain,
+    user_id: String(accountResult.ownerId),
     key,
     console: link,
     records: Object.fromEntries(
@@ -45,9 +45,9 @@ export function toResultJson({ moved, key, link, paths, hooks }: ImportResult) {
 
 /** Formats the result of an import as lines. */
 export function formatImportResult(importResult: ImportResult): string[] {
-  const { moved, key, link, paths } = importResult;
-  const { comparisons, missing, leftOut, changed, domain, ownerId, ownerEmail } = moved;
-  const renumberedTypes = listRenumberedTypes(moved);
+  const { accountResult, key, link, paths } = importResult;
+  const { comparisons, missing, leftOut, changed, domain, ownerId, ownerEmail } = accountResult;
+  const renumberedTypes = listRenumberedTypes(accountResult);
   const leftOutLine = `left out: ${formatCount(leftOut)}, changed: ${formatCount(changed)}; see ${paths.report}`;
   return [
     ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
@@ -57,12 +57,12 @@ export function formatImportResult(importResult: ImportResult): string[] {
         ? `${resourceType}: the source has none`
         : `${resourceType}: the key may not read them at the source`,
     ),
-    ...formatSkippedRecords(moved),
+    ...formatSkippedRecords(accountResult),
     ...(leftOut + changed > 0 ? [leftOutLine] : []),
     ...(renumberedTypes.length > 0
       ? [`new ids: ${renumberedTypes.join(', ')}; ${paths.idMap} maps old to new ones`]
       : []),
-    ...formatRemainingChanges(moved),
+    ...formatRemainingChanges(accountResult),
     ...formatHooks(importResult),
     `Users have no keys and passphrases yet. Create a link for each: carillon users invite --domain ${domain} --email ${ownerEmail}`,
   ];
@@ -103,12 +103,12 @@ function formatRemainingChanges({ reading: { changed } }: ImportAccountResult): 
  * created: if both services sent webhooks, receivers would get everything twice. The operator creates the hooks when
  * switching to this service.
  */
-function formatHooks({ hooks, moved }: ImportResult): string[] {
+function formatHooks({ hooks, accountResult }: ImportResult): string[] {
   return (hooks ?? []).map((hook) => {
     const { event, target_url } = hook;
     if ('created' in hook)
       return hook.created ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.reason}`;
-    return `hook not created: carillon hooks create --domain ${moved.domain} --event ${quoteForShell(event)} --target-url ${quoteForShell(target_url)}`;
+    return `hook not created: carillon hooks create --domain ${accountResult.domain} --event ${quoteForShell(event)} --target-url ${quoteForShell(target_url)}`;
   });
 }
 

@@ -109,9 +109,3 @@ export function createWebhookId({ service, domain }: ListenerIdentity, entry: Fe
   const identityText = [service, domain, cursor, kind, resource_url, occurred_at].join('\n');
   return `listen_${cursor}_${createHash('sha256').update(identityText).digest('hex').slice(0, 12)}`;
 }
-
-/** Returns the HTTP status of an outcome, or its failure code. */
-export function formatOutcome(outcome: AttemptOutcome): string {
-  if (outcome.kind === 'answered') return String(outcome.status);
-  return outcome.kind === 'failed' ? outcome.cause : outcome.code;
-}

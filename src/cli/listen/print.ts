@@ -1,10 +1,11 @@
 import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { printable } from '../../control-characters.ts';
+import { formatOutcome } from '../../delivery/dispatcher/retry-policy.ts';
 import { kindDefinitions, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
 import { fitToWidth, measureTextWidth } from '../output/table.ts';
-import { type ForwardResult, formatOutcome } from './forward.ts';
+import type { ForwardResult } from './forward.ts';
 
 /** An occurrence (domain event) to print, with its record and the result of forwarding it. */
 export type HandledOccurrence = {

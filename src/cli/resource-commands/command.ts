@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { type ApiCall, unexpectedResponseError } from '../../../packages/sdk/src/transport.ts';
+import { type ApiCall, createUnexpectedResponseError } from '../../../packages/sdk/src/transport.ts';
 import { addConnectionOptions, type ConnectionFlags, type ServiceClient, withService } from '../client/connect.ts';
 import { readStandardInput } from '../input/prompt.ts';
 import { CliError, type Output, stdout } from '../output/screen.ts';
@@ -67,7 +67,7 @@ async function runVerb(
     // (C8).
     const responseData = fieldOf(response.body, 'data') ?? response.body;
     if (responseData === undefined)
-      throw unexpectedResponseError(response.status, `The answer is ${response.status} and empty.`);
+      throw createUnexpectedResponseError(response.status, `The answer is ${response.status} and empty.`);
     if (verb.route.method === 'DELETE' && !flags.json) output.print(`deleted: ${resourceType} ${ids.join(' ')}`);
     else printRecord(output, flags, responseData);
   });

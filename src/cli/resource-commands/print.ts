@@ -3,8 +3,8 @@ import { fieldOf, parseNextPageLink } from '../../../packages/sdk/src/response-b
 import {
   type ApiCall,
   type ApiResponse,
+  createUnexpectedResponseError,
   type Send,
-  unexpectedResponseError,
 } from '../../../packages/sdk/src/transport.ts';
 import { CliError, type Output } from '../output/screen.ts';
 import {
@@ -112,7 +112,7 @@ export async function* fetchPages(
     const { status, body } = response;
     const pageRecords = fieldOf(body, 'data');
     if (!Array.isArray(pageRecords))
-      throw unexpectedResponseError(status, `The answer is ${status} and holds no list.`);
+      throw createUnexpectedResponseError(status, `The answer is ${status} and holds no list.`);
     if (pageRecords.length > 0) yield pageRecords;
     remainingCount -= pageRecords.length;
     const nextQuery = findNextPageQuery(response, pageQuery);

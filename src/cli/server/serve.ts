@@ -38,7 +38,7 @@ async function startWithErrorLog(config: Config): Promise<Service> {
   // Import the service late, so that help, invalid options and other commands do not load it.
   const { StartError, startService } = await import('../../server.ts');
   const { createLog } = await import('../../log.ts');
-  // Log the error without private properties. Node would print all of them, including records and addresses.
+  // Log the error without its private properties. Node would print them, with the records or addresses in them.
   process.on('uncaughtException', (error) => {
     createLog(config.logLevel).fatal({ event: 'fatal', err: error });
     process.exit(1);

@@ -86,7 +86,7 @@ const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
  * - Heartbeat: every 200 ms a node increments its counter in `nodes`. Its leases are valid, and attempts may
  *   start, for one second after a confirmed heartbeat was sent.
  * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous
- *   owner are ignored.
+ *   owner do not change the hook.
  * - Eviction: a peer whose counter does not change is deleted from `nodes` and its leases are freed, after 1.1
  *   s if its database connection is closed, else after 8 s. No clocks are compared: each node measures with its
  *   own monotonic clock how long a counter has not changed.
@@ -146,7 +146,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   buildFreeCondition(ownerColumn: Expression<number>): Expression<SqlBool> {
-    return buildFreeForCondition(this.#nodeId, ownerColumn);
+    return buildFreeForNodeCondition(this.#nodeId, ownerColumn);
   }
 
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
@@ -364,8 +364,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 }
 
 function* splitIntoAckBatches(hookIds: readonly number[]): Generator<number[]> {
-  for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_ACK_QUERY)
-    yield hookIds.slice(begin, begin + HOOKS_PER_ACK_QUERY);
+  for (let start = 0; start < hookIds.length; start += HOOKS_PER_ACK_QUERY)
+    yield hookIds.slice(start, start + HOOKS_PER_ACK_QUERY);
 }
 
 /** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */
@@ -373,10 +373,10 @@ const unacknowledgedCondition = sql<SqlBool>`(hooks.date_ended is not null or ho
 
 /** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
 function buildClaimableCondition(nodeId: number): Expression<SqlBool> {
-  return buildFreeForCondition(nodeId, sql.ref<number>('hooks.lease_owner'));
+  return buildFreeForNodeCondition(nodeId, sql.ref<number>('hooks.lease_owner'));
 }
 
-function buildFreeForCondition(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
+function buildFreeForNodeCondition(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
   return sql<SqlBool>`(${ownerColumn} in (0, ${nodeId})
     or not exists (select 1 from nodes where nodes.node_id = ${ownerColumn}))`;
 }

@@ -39,7 +39,7 @@ for (const { test, database } of stores) {
           .execute();
       }
     });
-    const settlementOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
+    const completionOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
       const [row] = await findNextPending(store.read, hookId, 0, 1);
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
@@ -79,7 +79,7 @@ for (const { test, database } of stores) {
         (row) => row.failures,
       ),
     });
-    return { store, settlementOf, look };
+    return { store, settlementOf: completionOf, look };
   }
 
   const attemptOf = (hookId: number, outcome: '200' | '500', counted: number, reason: string) => ({
@@ -157,9 +157,9 @@ for (const { test, database } of stores) {
       return store.write(work);
     };
     const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
-    const settler = new Completer({ ...ports, store: { ...store, write } });
-    settler.add({ ...(await settlementOf(1, 1, '500')), endedReason: 'answered_401' });
-    await settler.waitUntilCommitted();
+    const completer = new Completer({ ...ports, store: { ...store, write } });
+    completer.add({ ...(await settlementOf(1, 1, '500')), endedReason: 'answered_401' });
+    await completer.waitUntilCommitted();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
     assert.equal(date_ended, NOW + 7);
   });
@@ -167,11 +167,11 @@ for (const { test, database } of stores) {
   test('C20 a result that arrives right after a batch is committed too', async (t) => {
     const hooks = Array.from({ length: 12 }, () => ({ generation: 1 }));
     const { store, settlementOf, look } = await openWith(t, ...hooks);
-    const settlements: Completion[] = [];
-    for (const [index] of hooks.entries()) settlements.push(await settlementOf(index + 1, 1, '200'));
+    const completions: Completion[] = [];
+    for (const [index] of hooks.entries()) completions.push(await settlementOf(index + 1, 1, '200'));
     const addNext = async (after: number) => {
       for (let steps = 0; steps < after; steps += 1) await Promise.resolve();
-      for (const settlement of settlements.slice(after, after + 1)) settler.add(settlement);
+      for (const completion of completions.slice(after, after + 1)) completer.add(completion);
     };
     const onBatchCommitted = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
     const ports = {
@@ -181,20 +181,22 @@ for (const { test, database } of stores) {
       store,
       onBatchCommitted,
     };
-    const settler = new Completer(ports);
+    const completer = new Completer(ports);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
   });
 
   test('C20 X3 hundreds of results are committed in one batch, several of them of the same hook', async (t) => {
     const { store, settlementOf, look } = await openWith(t, ...Array.from({ length: 130 }, () => ({ generation: 1 })));
-    const settlements: Completion[] = [];
-    for (let hookId = 130; hookId > 0; hookId -= 1) settlements.push(await settlementOf(hookId, 1, '200'));
-    const again = settlements.slice(0, 20).map((one) => ({ ...one, attempt: { ...one.attempt, at: NOW + 1_000 } }));
+    const completions: Completion[] = [];
+    for (let hookId = 130; hookId > 0; hookId -= 1) completions.push(await settlementOf(hookId, 1, '200'));
+    const again = completions
+      .slice(0, 20)
+      .map((one) => ({ ...one, attempt: { ...one.attempt, beganAt: NOW + 1_000 } }));
     assert.deepEqual(
       await completeDeliveries(
         store,
-        () => ({ completions: [...settlements, ...again], completedAt: NOW }),
+        () => ({ completions: [...completions, ...again], completedAt: NOW }),
         skipHookAlerts,
       ),
       [],

@@ -7,50 +7,44 @@ import { StartRateLimiter } from './start-rate-limiter.ts';
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 
 /** A limit that is not reached. */
-const unproven = 10_000;
+const maxUnproven = 10_000;
 const isProven = true;
 
 /** A rate limiter that never limits. */
 const unlimitedRate = { hasPermitLeft: true, takePermit: () => undefined, returnPermit: () => undefined };
 
 test('C22 an account has a concurrency limit, and its queues are served in order', () => {
-  const shares = new ConcurrencyLimiter<Queue>(
-    { maxPerAccount: 2, maxPerHost: 100, maxUnproven: unproven },
-    unlimitedRate,
-  );
+  const limiter = new ConcurrencyLimiter<Queue>({ maxPerAccount: 2, maxPerHost: 100, maxUnproven }, unlimitedRate);
   const queue = (name: string) => ({ accountId: 1, host: 'one', isProven, name });
-  const called = () => shares.serveWaitingQueues(first).map(({ name }) => name);
+  const called = () => limiter.serveWaitingQueues(first).map(({ name }) => name);
   const first = queue('first');
-  shares.acquire(first);
-  assert.ok(shares.admitOrEnqueue(queue('a')));
-  shares.acquire(first);
+  limiter.acquire(first);
+  assert.ok(limiter.admitOrEnqueue(queue('a')));
+  limiter.acquire(first);
   const [b, c] = [queue('b'), queue('c')];
-  assert.ok(!shares.admitOrEnqueue(b));
-  assert.ok(!shares.admitOrEnqueue(c));
-  assert.ok(shares.admitOrEnqueue({ accountId: 2, host: 'one', isProven, name: 'another account' }));
+  assert.ok(!limiter.admitOrEnqueue(b));
+  assert.ok(!limiter.admitOrEnqueue(c));
+  assert.ok(limiter.admitOrEnqueue({ accountId: 2, host: 'one', isProven, name: 'another account' }));
   assert.deepEqual(called(), [], 'there is no room yet');
-  shares.release(first);
+  limiter.release(first);
   assert.deepEqual(called(), ['b']);
-  assert.ok(!shares.admitOrEnqueue(queue('d')), 'the room is kept for whoever was called');
+  assert.ok(!limiter.admitOrEnqueue(queue('d')), 'the room is kept for whoever was called');
   assert.deepEqual(called(), []);
-  assert.ok(shares.admitOrEnqueue(b));
+  assert.ok(limiter.admitOrEnqueue(b));
   // The queue does not use its reserved permit.
   assert.deepEqual(called(), ['c']);
-  shares.release(first);
+  limiter.release(first);
   assert.deepEqual(called(), ['d']);
   assert.deepEqual(called(), []);
 });
 
 test('C22 a queue needs a permit of its account and of its host; accounts at one host are served round-robin', () => {
-  const shares = new ConcurrencyLimiter<Queue>(
-    { maxPerAccount: 2, maxPerHost: 3, maxUnproven: unproven },
-    unlimitedRate,
-  );
+  const limiter = new ConcurrencyLimiter<Queue>({ maxPerAccount: 2, maxPerHost: 3, maxUnproven }, unlimitedRate);
   const queue = (accountId: number, host: string, name: string) => ({ accountId, host, isProven, name });
   const [first, second] = [queue(1, 'full', 'first'), queue(2, 'full', 'second')];
   for (const one of [first, first, second]) {
-    assert.ok(shares.admitOrEnqueue(one));
-    shares.acquire(one);
+    assert.ok(limiter.admitOrEnqueue(one));
+    limiter.acquire(one);
   }
   const others = [
     queue(1, 'free', 'at its limits'),
@@ -59,21 +53,21 @@ test('C22 a queue needs a permit of its account and of its host; accounts at one
     queue(3, 'full', 'y1'),
   ];
   assert.deepEqual(
-    others.map((one) => shares.admitOrEnqueue(one)),
+    others.map((one) => limiter.admitOrEnqueue(one)),
     [false, false, false, false],
   );
-  const called = (beside: Queue) => shares.serveWaitingQueues(beside).map(({ name }) => name);
-  shares.release(first);
+  const called = (beside: Queue) => limiter.serveWaitingQueues(beside).map(({ name }) => name);
+  limiter.release(first);
   assert.deepEqual(called(first), ['at its limits', 'x1'], 'one beside it in its account, one at its host');
-  shares.release(first);
+  limiter.release(first);
   assert.deepEqual(called(first), ['y1'], 'another account before the second one of the same');
-  shares.release(second);
+  limiter.release(second);
   assert.deepEqual(called(second), ['x2']);
 });
 
 test('C22 with many waiting queues a release inspects few of them, and every queue is served', () => {
-  const [accounts, queuesOfEach, limits] = [3, 2_000, { maxPerAccount: 50, maxPerHost: 100, maxUnproven: unproven }];
-  const shares = new ConcurrencyLimiter<Queue>(limits, unlimitedRate);
+  const [accounts, queuesOfEach, limits] = [3, 2_000, { maxPerAccount: 50, maxPerHost: 100, maxUnproven }];
+  const limiter = new ConcurrencyLimiter<Queue>(limits, unlimitedRate);
   const turns = new Map<Queue, number>();
   const ready = new Set<Queue>();
   for (let number = 0; number < accounts * queuesOfEach; number += 1)
@@ -84,8 +78,8 @@ test('C22 with many waiting queues a release inspects few of them, and every que
     for (const queue of ready) {
       ready.delete(queue);
       looks += 1;
-      if (!shares.admitOrEnqueue(queue)) continue;
-      shares.acquire(queue);
+      if (!limiter.admitOrEnqueue(queue)) continue;
+      limiter.acquire(queue);
       turns.set(queue, (turns.get(queue) ?? 0) + 1);
       inFlight.push(queue);
       ready.add(queue);
@@ -99,8 +93,8 @@ test('C22 with many waiting queues a release inspects few of them, and every que
   for (let count = 0; count < ended; count += 1) {
     const lane = inFlight.shift();
     assert.ok(lane !== undefined);
-    shares.release(lane);
-    for (const next of shares.serveWaitingQueues(lane)) ready.add(next);
+    limiter.release(lane);
+    for (const next of limiter.serveWaitingQueues(lane)) ready.add(next);
     ready.add(lane);
     begin();
     assert.ok(inFlight.length <= limits.maxPerHost);
@@ -115,7 +109,7 @@ test('C22 with many waiting queues a release inspects few of them, and every que
 });
 
 test('C22 unproven targets have a concurrency limit, round-robin by account, and proven targets have the rest', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 4, maxPerHost: 100, maxUnproven: 2 }, unlimitedRate);
+  const limiter = new ConcurrencyLimiter<Queue>({ maxPerAccount: 4, maxPerHost: 100, maxUnproven: 2 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -123,37 +117,37 @@ test('C22 unproven targets have a concurrency limit, round-robin by account, and
     name: `${accountId} ${host}`,
   });
   const known = { ...strange(2, 'known'), isProven };
-  const called = (beside: Queue) => shares.serveWaitingQueues(beside).map(({ name }) => name);
+  const called = (beside: Queue) => limiter.serveWaitingQueues(beside).map(({ name }) => name);
   const [first, second] = [strange(1, 'a'), strange(1, 'b')];
   for (const one of [first, second]) {
-    assert.ok(shares.admitOrEnqueue(one));
-    shares.acquire(one);
+    assert.ok(limiter.admitOrEnqueue(one));
+    limiter.acquire(one);
   }
   const waiting = [strange(1, 'c'), strange(1, 'd'), strange(2, 'x'), strange(3, 'y')];
-  for (const one of waiting) assert.ok(!shares.admitOrEnqueue(one));
-  assert.ok(shares.admitOrEnqueue(known));
-  const place = shares.acquire(known);
+  for (const one of waiting) assert.ok(!limiter.admitOrEnqueue(one));
+  assert.ok(limiter.admitOrEnqueue(known));
+  const place = limiter.acquire(known);
   assert.deepEqual(called(known), [], 'that is no room for them');
-  shares.release(place);
+  limiter.release(place);
   assert.deepEqual(called(known), []);
-  shares.release(first);
+  limiter.release(first);
   assert.deepEqual(called(first), ['1 c']);
-  shares.release(second);
+  limiter.release(second);
   assert.deepEqual(called(second), ['2 x'], 'of another account, which never had a turn');
   const [c, d, x, y] = waiting;
   assert.ok(c !== undefined && d !== undefined && x !== undefined && y !== undefined);
-  assert.ok(shares.admitOrEnqueue(c));
+  assert.ok(limiter.admitOrEnqueue(c));
   // The queue does not use its reserved permit.
   assert.deepEqual(called(c), ['3 y']);
   // The target has become proven meanwhile, and does not need the reserved permit.
   x.isProven = true;
-  assert.ok(shares.admitOrEnqueue(x));
+  assert.ok(limiter.admitOrEnqueue(x));
   assert.deepEqual(called(x), ['1 d']);
-  assert.ok(shares.admitOrEnqueue(d) && shares.admitOrEnqueue(y));
+  assert.ok(limiter.admitOrEnqueue(d) && limiter.admitOrEnqueue(y));
 });
 
 test('C22 a permit for an unproven target also needs the permits of account and host', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 1, maxPerHost: 2, maxUnproven: 3 }, unlimitedRate);
+  const limiter = new ConcurrencyLimiter<Queue>({ maxPerAccount: 1, maxPerHost: 2, maxUnproven: 3 }, unlimitedRate);
   const strange = (accountId: number, host: string): Queue => ({
     accountId,
     host,
@@ -162,15 +156,15 @@ test('C22 a permit for an unproven target also needs the permits of account and 
   });
   const inFlight = [strange(1, 'full'), strange(2, 'full'), strange(3, 'other')];
   const places = inFlight.map((one) => {
-    assert.ok(shares.admitOrEnqueue(one));
-    return shares.acquire(one);
+    assert.ok(limiter.admitOrEnqueue(one));
+    return limiter.acquire(one);
   });
-  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!shares.admitOrEnqueue(one));
+  for (const one of [strange(1, 'a'), strange(4, 'full'), strange(5, 'free')]) assert.ok(!limiter.admitOrEnqueue(one));
   const end = (turn: number) => {
     const [one, place] = [inFlight[turn], places[turn]];
     assert.ok(one !== undefined && place !== undefined);
-    shares.release(place);
-    return shares.serveWaitingQueues(one).map(({ name }) => name);
+    limiter.release(place);
+    return limiter.serveWaitingQueues(one).map(({ name }) => name);
   };
   assert.deepEqual(end(2), ['5 free'], 'past an account and a host that are full');
   assert.deepEqual(end(1), ['4 full']);
@@ -178,31 +172,31 @@ test('C22 a permit for an unproven target also needs the permits of account and 
 });
 
 test('C22 a queue that waits for a permit of its account and for an unproven one is served once', () => {
-  const shares = new ConcurrencyLimiter<Queue>({ maxPerAccount: 2, maxPerHost: 9, maxUnproven: 2 }, unlimitedRate);
+  const limiter = new ConcurrencyLimiter<Queue>({ maxPerAccount: 2, maxPerHost: 9, maxUnproven: 2 }, unlimitedRate);
   const strange = (accountId: number): Queue => ({ accountId, host: 'one', isProven: false, name: '' });
   const [first, second, third] = [strange(1), strange(2), strange(3)];
   const known = { ...first, isProven };
   const places = [known, known, second, third].map((queue) => {
-    assert.ok(shares.admitOrEnqueue(queue));
-    return shares.acquire(queue);
+    assert.ok(limiter.admitOrEnqueue(queue));
+    return limiter.acquire(queue);
   });
-  assert.ok(!shares.admitOrEnqueue(first), 'its account has its limits');
+  assert.ok(!limiter.admitOrEnqueue(first), 'its account is at its limit');
   for (const [ended, place] of places.entries()) {
-    shares.release(place);
-    if (ended === 0) assert.ok(!shares.admitOrEnqueue(first), 'two others are on trial');
+    limiter.release(place);
+    if (ended === 0) assert.ok(!limiter.admitOrEnqueue(first), 'two others are on trial');
   }
-  assert.deepEqual(shares.serveWaitingQueues(second), [first]);
-  assert.deepEqual(shares.serveWaitingQueues(first), [], 'not twice');
-  assert.ok(shares.admitOrEnqueue(first));
+  assert.deepEqual(limiter.serveWaitingQueues(second), [first]);
+  assert.deepEqual(limiter.serveWaitingQueues(first), [], 'not twice');
+  assert.ok(limiter.admitOrEnqueue(first));
   for (let count = 0; count < 2; count += 1) {
-    assert.ok(shares.admitOrEnqueue(known), 'no room is kept for it any more');
-    shares.acquire(known);
+    assert.ok(limiter.admitOrEnqueue(known), 'no room is kept for it any more');
+    limiter.acquire(known);
   }
 });
 
 test('C22 attempts to unproven targets are rate-limited, and those to proven targets start immediately', () => {
   const pace = { left: 2 };
-  const shares = new ConcurrencyLimiter<Queue>(
+  const limiter = new ConcurrencyLimiter<Queue>(
     { maxPerAccount: 9, maxPerHost: 9, maxUnproven: 9 },
     {
       get hasPermitLeft() {
@@ -220,19 +214,19 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
   const [first, second, third, fourth] = ['first', 'second', 'third', 'fourth'].map(strange);
   assert.ok(first !== undefined && second !== undefined && third !== undefined && fourth !== undefined);
   for (const one of [first, second]) {
-    assert.ok(shares.admitOrEnqueue(one));
-    shares.acquire(one);
+    assert.ok(limiter.admitOrEnqueue(one));
+    limiter.acquire(one);
   }
-  for (const one of [third, fourth]) assert.ok(!shares.admitOrEnqueue(one));
+  for (const one of [third, fourth]) assert.ok(!limiter.admitOrEnqueue(one));
   const known = { ...strange('known'), isProven };
-  assert.ok(shares.admitOrEnqueue(known));
-  assert.deepEqual(shares.serveWaitingQueues(known), [], 'there is room, and not yet time');
+  assert.ok(limiter.admitOrEnqueue(known));
+  assert.deepEqual(limiter.serveWaitingQueues(known), [], 'there is room, and not yet time');
   pace.left = 1;
-  assert.deepEqual(shares.serveWaitingQueues(), [third]);
-  assert.deepEqual(shares.serveWaitingQueues(), [], 'the one that may begin is kept for whoever was called');
-  assert.ok(shares.admitOrEnqueue(third));
+  assert.deepEqual(limiter.serveWaitingQueues(), [third]);
+  assert.deepEqual(limiter.serveWaitingQueues(), [], 'the one that may begin is kept for whoever was called');
+  assert.ok(limiter.admitOrEnqueue(third));
   // The queue does not use its reserved permit.
-  assert.deepEqual(shares.serveWaitingQueues(third), [fourth]);
+  assert.deepEqual(limiter.serveWaitingQueues(third), [fourth]);
 });
 
 test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {

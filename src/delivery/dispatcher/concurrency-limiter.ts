@@ -55,9 +55,9 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   #unprovenInFlightCount = 0;
   #lastSequence = 0;
 
-  constructor(limits: ConcurrencyLimits, startRate: UnprovenStartRate) {
+  constructor(limits: ConcurrencyLimits, unprovenStartRate: UnprovenStartRate) {
     this.#limits = limits;
-    this.#unprovenStartRate = startRate;
+    this.#unprovenStartRate = unprovenStartRate;
   }
 
   /**
@@ -86,8 +86,8 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   }
 
   release({ accountId, host, isProven }: Permit): void {
-    returnPermit(this.#accountPools, accountId);
-    returnPermit(this.#hostPools, host);
+    releasePoolPermit(this.#accountPools, accountId);
+    releasePoolPermit(this.#hostPools, host);
     if (!isProven) this.#unprovenInFlightCount -= 1;
   }
 
@@ -217,7 +217,7 @@ function getOrCreatePool<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): Pe
   return pool;
 }
 
-function returnPermit<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): void {
+function releasePoolPermit<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): void {
   const pool = getOrCreatePool(pools, key);
   pool.permitsInUse -= 1;
   if (pool.permitsInUse === 0 && pool.waitLists.size === 0) pools.delete(key);

@@ -77,12 +77,12 @@ for (const { test, database } of stores) {
       },
     };
     const claims = createSingleNodeLeases(engineStore);
-    const engine = new Dispatcher({
+    const dispatcher = new Dispatcher({
       store: engineStore,
       leaseManager: { ...claims, ...overrides(claims) },
       clock: seen(clock),
       random: fixedJitterRandom(),
-      attempt: (order) => {
+      sendAttempt: (order) => {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
@@ -97,14 +97,14 @@ for (const { test, database } of stores) {
     // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {
       between.release();
-      await engine.stop(0);
+      await dispatcher.stop(0);
       await store.close();
     });
-    await engine.start();
+    await dispatcher.start();
     const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
     return {
-      engine,
+      engine: dispatcher,
       store,
       clock,
       between,

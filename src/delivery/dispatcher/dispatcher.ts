@@ -64,7 +64,7 @@ export type DispatcherPorts = {
   readonly leaseManager: LeaseManager;
   readonly clock: Clock;
   readonly random: Random;
-  readonly attempt: SendAttempt;
+  readonly sendAttempt: SendAttempt;
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
   readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
@@ -170,14 +170,14 @@ export class Dispatcher {
       hasWork: () => this.#readyQueues.size > 0 && this.#inFlightAttempts.size < MAX_IN_FLIGHT && mayContinue(),
       runOnce: () => this.#dispatchBatch(),
     });
-    const { maxAttemptsPerHost: host } = ports;
+    const { maxAttemptsPerHost: maxPerHost } = ports;
     const startRateLimiter = new StartRateLimiter({
       clock: ports.clock,
       ...UNPROVEN_START_RATE,
       onPermitsRenewed: () => this.#schedule(this.#limiter.serveWaitingQueues()),
     });
     this.#limiter = new ConcurrencyLimiter(
-      { maxPerAccount: MAX_IN_FLIGHT_PER_ACCOUNT, maxPerHost: host, maxUnproven: MAX_UNPROVEN_IN_FLIGHT },
+      { maxPerAccount: MAX_IN_FLIGHT_PER_ACCOUNT, maxPerHost, maxUnproven: MAX_UNPROVEN_IN_FLIGHT },
       startRateLimiter,
     );
   }
@@ -513,14 +513,16 @@ export class Dispatcher {
     }
   }
 
-  #startAttempt(queue: HookQueue, row: PendingDelivery): void {
+  #startAttempt(queue: HookQueue, pendingDelivery: PendingDelivery): void {
     if (queue.isClosed) return;
-    const { leaseManager, clock, attempt, baseUrl, attemptTimeoutMs } = this.#ports;
-    const flight = queue.beginAttempt(row, clock.now());
+    const { leaseManager, clock, sendAttempt, baseUrl, attemptTimeoutMs } = this.#ports;
+    const flight = queue.beginAttempt(pendingDelivery, clock.now());
     this.#inFlightAttempts.add(flight);
     const permit = this.#limiter.acquire(queue);
-    const deliveryId = String(row.deliveryId);
-    const body = JSON.stringify({ resource_url: buildResourceUrl(baseUrl(), row.kind, row.recordId) });
+    const deliveryId = String(pendingDelivery.deliveryId);
+    const body = JSON.stringify({
+      resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
+    });
     const attemptRequest = {
       target: queue.target,
       body,
@@ -536,7 +538,7 @@ export class Dispatcher {
       onUndialled: () => flight.markUndialled(),
       connectionPool: this.#connectionPools.get(queue),
     };
-    attempt(attemptRequest)
+    sendAttempt(attemptRequest)
       .catch((error: unknown): AttemptOutcome => {
         this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
         return { kind: 'local_error', code: 'broken', durationMs: 0 };

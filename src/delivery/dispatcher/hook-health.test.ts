@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyDecision, createHealth, type DecidedAttempt, type HookHealth, localErrorsBefore } from './hook-health.ts';
+import {
+  applyDecision,
+  countLocalErrorsBefore,
+  createHealth,
+  type DecidedAttempt,
+  type HookHealth,
+} from './hook-health.ts';
 import type { Decision } from './retry-policy.ts';
 
 const NOW = 1_000_000;
@@ -130,7 +136,7 @@ for (const { row, from, decision, attempt: changedAttempt, changes } of stateTab
 }
 
 test('C19 local errors of attempts that were in flight together count as one', () => {
-  assert.equal(localErrorsBefore(paused, NOW - 5), 1);
-  assert.equal(localErrorsBefore(paused, NOW), 2);
-  assert.equal(localErrorsBefore(healthy, NOW - 5), 0);
+  assert.equal(countLocalErrorsBefore(paused, NOW - 5), 1);
+  assert.equal(countLocalErrorsBefore(paused, NOW), 2);
+  assert.equal(countLocalErrorsBefore(healthy, NOW - 5), 0);
 });

@@ -65,6 +65,8 @@ export const createHealth = (stored: StoredHealth): HookHealth => ({
  * | `ended` | as decided | ends | – | – |
  * | `retry_local_error` | – | – | begins, unless the attempt was stopped | – |
  *
+ * Every decision except `retry_local_error` resets the number of local errors.
+ *
  * @param now the time of the outcome
  */
 export function applyDecision(
@@ -116,20 +118,21 @@ export const isProven = ({ stored }: HookHealth): boolean =>
 /**
  * Returns the milliseconds until the backoff and the pause are over; 0 or less if they are.
  *
- * @param maxRetryDelayMs the longest retry delay; a `dueAt` further ahead was written by a wrong clock and counts as due
+ * @param maxRetryDelayMs maximum retry delay; a `dueAt` further ahead was stored while the clock was wrong, and counts
+ *   as due
  */
-export const waitMsOf = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
-  Math.max(computeRemainingMs(health.stored.dueAt, now, maxRetryDelayMs), pauseMsOf(health, now));
+export const computeWaitMs = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
+  Math.max(computeRemainingMs(health.stored.dueAt, now, maxRetryDelayMs), computePauseMs(health, now));
 
 /**
  * Returns the remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set
  * back to before the error ends the pause.
  */
-export const pauseMsOf = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
+export const computePauseMs = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
   now < lastLocalErrorAt ? 0 : pausedUntil - now;
 
 /** Returns the number of local errors in a row before an attempt (C19). */
-export const localErrorsBefore = (health: HookHealth, beganAt: number): number =>
+export const countLocalErrorsBefore = (health: HookHealth, beganAt: number): number =>
   isRepeatedLocalError(health, beganAt) ? health.localErrors - 1 : health.localErrors;
 
 /**

@@ -82,7 +82,7 @@ class QueueDriver {
       retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       jitterFraction: 0,
     });
-    const settlement = queue.finishAttempt({
+    const completion = queue.finishAttempt({
       flight,
       decision,
       outcome: formatOutcome(outcome),
@@ -90,7 +90,7 @@ class QueueDriver {
       durationMs: outcome.durationMs,
       outcomeAt: now,
     });
-    return { ...settlement, decision: decision.is };
+    return { ...completion, decision: decision.is };
   }
 
   /** Makes one attempt as early as possible. */
@@ -180,7 +180,7 @@ test('C18 a 200 of an attempt that was in flight at a failure delivers, and does
   const told = drive.finish(other, OK);
   assert.equal(told.decision, 'delivered_during_backoff');
   assert.equal(told.deliveryState, 'delivered');
-  assert.equal(told.hookState, undefined, 'the lane stays as the failure left it');
+  assert.equal(told.hookState, undefined, 'the hook state stays as the failure left it');
   assert.equal(failure.hookState?.dueAt, drive.now + FIRST_WAIT_MS);
   assert.equal(drive.queue.failures, 1);
   assert.deepEqual(drive.beginAll(), []);
@@ -201,7 +201,7 @@ test('C18 an attempt in flight since before the first failure is part of it, eve
   assert.ok(failing && straggler);
   drive.finish(failing, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
-  assert.deepEqual(drive.beginAll(), [], 'a failing lane has one attempt in flight, and the straggler is it');
+  assert.deepEqual(drive.beginAll(), [], 'a failing queue has one attempt in flight, and the straggler is it');
   assert.equal(drive.finish(straggler, SERVER_ERROR).decision, 'part_of_counted_failure');
   const [retry] = drive.beginAll();
   assert.ok(retry);
@@ -240,7 +240,7 @@ test('C13 C18 an ended queue starts nothing, not even manual attempts, and abort
 
 test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
   const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
-  assert.equal(drive.queue.unreadRetryDeliveryId, 13, 'the engine reads it before the others');
+  assert.equal(drive.queue.unreadRetryDeliveryId, 13, 'the prefetcher reads it before the others');
   drive.queue.addPendingDeliveries([pendingAt(3)]);
   drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2), pendingAt(3)]);
   assert.deepEqual(drive.beginAll(), []);
@@ -275,11 +275,11 @@ test('C18 a stored retry time beyond the longest delay counts as due: the clock 
 
 test('C19 a local error is not counted, pauses the queue, and the same delivery is retried first', () => {
   const drive = new QueueDriver({}, 2);
-  const settlement = drive.finish(drive.beginOne(), LOCAL_ERROR);
-  assert.equal(settlement.decision, 'retry_local_error');
-  assert.equal(settlement.deliveryState, 'pending');
-  assert.equal(settlement.attempt.isCounted, false);
-  assert.equal(settlement.hookState, undefined);
+  const completion = drive.finish(drive.beginOne(), LOCAL_ERROR);
+  assert.equal(completion.decision, 'retry_local_error');
+  assert.equal(completion.deliveryState, 'pending');
+  assert.equal(completion.attempt.isCounted, false);
+  assert.equal(completion.hookState, undefined);
   assert.deepEqual(drive.beginAll(), []);
   assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
   drive.now += 1_000;
@@ -340,10 +340,10 @@ test('X1 a test is sent immediately, also during a backoff; outcomes other than 
   const [flight, ...others] = drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
-  const settlement = drive.finish(flight, SERVER_ERROR);
-  assert.equal(settlement.decision, 'manual_failed');
-  assert.equal(settlement.deliveryState, 'dropped', 'a test has had its answer');
-  assert.equal(settlement.attempt.isCounted, false);
+  const completion = drive.finish(flight, SERVER_ERROR);
+  assert.equal(completion.decision, 'manual_failed');
+  assert.equal(completion.deliveryState, 'dropped', 'a test has had its answer');
+  assert.equal(completion.attempt.isCounted, false);
   assert.equal(drive.queue.failures, 1);
   assert.equal(drive.queue.computePendingWaitMs(drive.now), before);
   assert.deepEqual(drive.beginAll(), []);
@@ -368,7 +368,7 @@ test('X1 a test with a local error is retried, before other deliveries', () => {
   assert.ok(flight);
   assert.equal(drive.finish(flight, LOCAL_ERROR).decision, 'retry_local_error');
   assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.computeNextWaitMs(drive.now), 1_000, 'the engine sets its timer by this');
+  assert.equal(drive.queue.computeNextWaitMs(drive.now), 1_000, 'the dispatcher sets its timer by this');
   drive.now += 1_000;
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [hookTest.deliveryId]);
 });
@@ -395,9 +395,9 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
     [second, other],
     [first, one],
   ] as const) {
-    const settlement = drive.finish(flight, SERVER_ERROR);
-    assert.equal(settlement.deliveryState, 'pending');
-    assert.deepEqual(settlement.manualAttemptIds, [row.manualAttemptId]);
+    const completion = drive.finish(flight, SERVER_ERROR);
+    assert.equal(completion.deliveryState, 'pending');
+    assert.deepEqual(completion.manualAttemptIds, [row.manualAttemptId]);
   }
   assert.equal(drive.queue.failures, 0);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);

@@ -3,13 +3,13 @@ import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
 import {
   applyDecision,
+  computePauseMs,
+  computeWaitMs,
+  countLocalErrorsBefore,
   createHealth,
   type HookHealth,
   isProven,
-  localErrorsBefore,
   MAX_IN_FLIGHT_PER_HOOK,
-  pauseMsOf,
-  waitMsOf,
 } from './hook-health.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
@@ -50,14 +50,14 @@ export type FinishedAttempt = {
  *   (C13).
  * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
  * - PAUSED: local errors delay all attempts, with exponential backoff (C19).
- * - BACKOFF: the target failed once or twice in a row. Only manual attempts start. Then
- *   deliveries start one at a time, the one that failed first before the others (C18).
+ * - BACKOFF: the target failed once or twice in a row. Only manual attempts start. After the backoff, deliveries
+ *   start one at a time, the one that failed first before the others (C18).
  * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
  * - READY: up to `concurrency` attempts are in flight at a time.
  * - IDLE: no delivery is pending, and all state of the queue is in the database. The lease may be released.
  *
- * How an outcome changes failures, backoff, pause and concurrency is the table of `applyDecision` in `hook-health.ts`.
+ * The table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
  */
 export class HookQueue {
   readonly hookId: number;
@@ -67,7 +67,7 @@ export class HookQueue {
   readonly host: string;
   /** The target without its path, for logs. */
   readonly maskedTarget: string;
-  /** Fencing token: the generation at the time of the claim. Results are ignored if the hook has a newer one. */
+  /** Fencing token: the generation at the time of the claim. If the hook has a newer one, results do not change it. */
   readonly generation: number;
 
   /** Whether the database may contain pending deliveries after `feedReadPosition` that are not in memory. */
@@ -140,7 +140,7 @@ export class HookQueue {
    * flight at the same time count as one.
    */
   countLocalErrorsBefore(flight: InFlightAttempt): number {
-    return localErrorsBefore(this.#health, flight.beganAt);
+    return countLocalErrorsBefore(this.#health, flight.beganAt);
   }
 
   get isClosed(): boolean {
@@ -184,7 +184,7 @@ export class HookQueue {
 
   /** Returns the milliseconds until a pending delivery may start; 0 or less if one may start now. */
   computePendingWaitMs(now: number): number {
-    return waitMsOf(this.#health, now, this.#maxRetryDelayMs);
+    return computeWaitMs(this.#health, now, this.#maxRetryDelayMs);
   }
 
   /**
@@ -192,7 +192,7 @@ export class HookQueue {
    * the backoff, but not the pause (X1).
    */
   computeNextWaitMs(now: number): number {
-    return this.#manualAttempts.length > 0 ? pauseMsOf(this.#health, now) : this.computePendingWaitMs(now);
+    return this.#manualAttempts.length > 0 ? computePauseMs(this.#health, now) : this.computePendingWaitMs(now);
   }
 
   /** Whether one more pending delivery may start now. */
@@ -278,7 +278,7 @@ export class HookQueue {
    * when no other attempt is in flight (C22).
    */
   takeNextManual(now: number): PendingDelivery | undefined {
-    if (this.#isClosed || this.hasStaleSecrets || pauseMsOf(this.#health, now) > 0) return undefined;
+    if (this.#isClosed || this.hasStaleSecrets || computePauseMs(this.#health, now) > 0) return undefined;
     return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
       ? this.#takeFirst(this.#manualAttempts)
       : undefined;
@@ -368,7 +368,10 @@ export class HookQueue {
     this.setRetryTimer(() => undefined);
   }
 
-  /** Drops a delivered delivery, or puts it back to be sent again. Ends the queue if the hook has ended. */
+  /**
+   * Removes a delivered delivery, or puts a pending one back, so that it is sent again. Ends the queue if the hook has
+   * ended. Returns the new state of the delivery.
+   */
   #moveDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
     switch (decision.is) {
       case 'delivered':

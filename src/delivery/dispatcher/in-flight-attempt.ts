@@ -16,8 +16,8 @@ export class InFlightAttempt {
   #isDialled = false;
   #isAbortRequested = false;
 
-  constructor(row: PendingDelivery, beganAt: number, dueAt: number, failureCountAtStart: number) {
-    this.pendingDelivery = row;
+  constructor(pendingDelivery: PendingDelivery, beganAt: number, dueAt: number, failureCountAtStart: number) {
+    this.pendingDelivery = pendingDelivery;
     this.beganAt = beganAt;
     this.dueAt = dueAt;
     this.failureCountAtStart = failureCountAtStart;

@@ -143,13 +143,13 @@ export async function findHooksWithWork(
     ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${HOOKS_PER_POLL_PAGE})
     select page.hook_id, case when hooks.date_ended is null and ${claimableCondition ?? sql`1 = 1`} then 1 else 0 end as is_free
     from page join hooks on hooks.hook_id = page.hook_id order by page.hook_id`.execute(read);
-  const pending = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
-  const next = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
+  const pendingHookIds = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
+  const nextAfterHookId = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
   // Few hooks have manual attempts, so the first page returns all of these hooks.
   return {
-    pendingHookIds: pending,
+    pendingHookIds,
     manualAttemptHookIds: afterHookId > 0 ? [] : await findHooksWithManualAttempts(read, claimableCondition),
-    nextAfterHookId: next,
+    nextAfterHookId,
   };
 }
 

@@ -145,8 +145,8 @@ test('C18 jitter lengthens a retry delay by up to 10 % and never shortens it', (
     [0, MINUTE_MS],
     [1, 2 * HOUR_MS],
   ] as const) {
-    const at = (fraction: number) => {
-      const judged = decision(answered(500), { failures, jitterFraction: fraction });
+    const at = (jitterFraction: number) => {
+      const judged = decision(answered(500), { failures, jitterFraction });
       assert.equal(judged.is, 'wait');
       return 'waitMs' in judged ? judged.waitMs : Number.NaN;
     };
@@ -159,10 +159,10 @@ test('C18 jitter lengthens a retry delay by up to 10 % and never shortens it', (
 });
 
 test('C18 a hook that is down for an hour survives it with the default retry delays, whatever the jitter', () => {
-  for (const fraction of [0, 0.5, 1 - Number.EPSILON]) {
+  for (const jitterFraction of [0, 0.5, 1 - Number.EPSILON]) {
     let waitedMs = 0;
     for (const failures of [0, 1]) {
-      const judged = decision(failed('refused'), { failures, jitterFraction: fraction });
+      const judged = decision(failed('refused'), { failures, jitterFraction });
       assert.ok(judged.is === 'wait');
       waitedMs += judged.waitMs;
     }
@@ -171,8 +171,8 @@ test('C18 a hook that is down for an hour survives it with the default retry del
 });
 
 test('C18 Retry-After lengthens a retry delay up to a day and never shortens it', () => {
-  const waitOf = (retryAfterMs: number, failures = 0, fraction = 0) => {
-    const judged = decision(answered(503, retryAfterMs), { failures, jitterFraction: fraction });
+  const waitOf = (retryAfterMs: number, failures = 0, jitterFraction = 0) => {
+    const judged = decision(answered(503, retryAfterMs), { failures, jitterFraction });
     assert.equal(judged.is, 'wait');
     return 'waitMs' in judged ? judged.waitMs : Number.NaN;
   };
@@ -199,25 +199,25 @@ test('C18 a configured retry delay of more than a day is kept: the limit is for 
 });
 
 test('C18 no retry delay exceeds the maximum, and a later due time counts as due', () => {
-  for (const waitsMs of [
+  for (const retryDelaysMs of [
     [MINUTE_MS, 2 * HOUR_MS],
     [3, 7 * DAY_MS + 1],
   ] as const) {
-    const longestMs = computeMaxRetryDelayMs(waitsMs);
-    assert.ok(longestMs >= DAY_MS);
+    const maxRetryDelayMs = computeMaxRetryDelayMs(retryDelaysMs);
+    assert.ok(maxRetryDelayMs >= DAY_MS);
     for (const failures of [0, 1]) {
       for (const retryAfterMs of [0, DAY_MS, 400 * DAY_MS]) {
         const waited = decision(answered(503, retryAfterMs), {
           failures,
-          retryDelaysMs: waitsMs,
+          retryDelaysMs,
           jitterFraction: 1 - 2 ** -53,
         });
-        assert.ok(waited.is === 'wait' && waited.waitMs <= longestMs);
+        assert.ok(waited.is === 'wait' && waited.waitMs <= maxRetryDelayMs);
       }
     }
-    assert.equal(computeRemainingMs(5_000 + longestMs, 5_000, longestMs), longestMs);
-    assert.equal(computeRemainingMs(5_001 + longestMs, 5_000, longestMs), 0);
-    assert.equal(computeRemainingMs(4_000, 5_000, longestMs), -1_000);
+    assert.equal(computeRemainingMs(5_000 + maxRetryDelayMs, 5_000, maxRetryDelayMs), maxRetryDelayMs);
+    assert.equal(computeRemainingMs(5_001 + maxRetryDelayMs, 5_000, maxRetryDelayMs), 0);
+    assert.equal(computeRemainingMs(4_000, 5_000, maxRetryDelayMs), -1_000);
   }
 });
 

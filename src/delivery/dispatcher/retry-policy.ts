@@ -103,14 +103,14 @@ export function computeMaxRetryDelayMs(retryDelaysMs: readonly number[]): number
  * Returns the milliseconds until a stored retry is due; 0 or less if it is due now. A `dueAt` further ahead than any
  * retry delay was stored while the clock was ahead, and counts as due.
  */
-export function computeRemainingMs(dueAt: number | null, now: number, longestMs: number): number {
+export function computeRemainingMs(dueAt: number | null, now: number, maxRetryDelayMs: number): number {
   const waitMs = (dueAt ?? 0) - now;
-  return waitMs > longestMs ? 0 : waitMs;
+  return waitMs > maxRetryDelayMs ? 0 : waitMs;
 }
 
 /**
  * Returns the backoff of a hook after its first or second failure. It is not exponential: the two delays of
- * `--retry-waits` (1 minute and 2 hours) plus jitter, lengthened by `Retry-After` (C18).
+ * `--retry-waits` (default: 1 minute and 2 hours) plus jitter, lengthened by `Retry-After` (C18).
  */
 function computeRetryDelayMs({ outcome, retryDelaysMs, jitterFraction }: AttemptContext, failures: number): number {
   const delayMs = (failures === 1 ? retryDelaysMs[0] : retryDelaysMs[1]) * (1 + 0.1 * jitterFraction);

@@ -29,12 +29,12 @@ for (const { test, database } of stores) {
       state.refused += 1;
       return Promise.reject(new Problem('storage_unavailable'));
     };
-    const engine = new Dispatcher({
+    const dispatcher = new Dispatcher({
       store: { ...store, write },
       leaseManager: createSingleNodeLeases(store),
       clock,
       random: fixedJitterRandom(),
-      attempt: async ({ deliveryId }) => {
+      sendAttempt: async ({ deliveryId }) => {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, durationMs: 1 };
       },
@@ -48,10 +48,10 @@ for (const { test, database } of stores) {
     });
     // This cleanup is registered after that of the store, so it runs first.
     atEnd(t, async () => {
-      await engine.stop(0);
+      await dispatcher.stop(0);
       await store.close();
     });
-    await engine.start();
+    await dispatcher.start();
     const account = { domain: 'acme.test', email: 'owner@acme.test' };
     const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemRandom));
     const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
@@ -61,7 +61,7 @@ for (const { test, database } of stores) {
       write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
     );
     return {
-      engine,
+      engine: dispatcher,
       clock,
       store,
       state,

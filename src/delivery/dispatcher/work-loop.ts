@@ -16,9 +16,9 @@ export class WorkLoop {
   readonly #workSource: WorkSource;
   #isRunning = false;
 
-  constructor(ports: { readonly clock: Clock; readonly log: Log }, work: WorkSource) {
+  constructor(ports: { readonly clock: Clock; readonly log: Log }, workSource: WorkSource) {
     this.#ports = ports;
-    this.#workSource = work;
+    this.#workSource = workSource;
   }
 
   /** Starts the loop if it is not running and there is work. */

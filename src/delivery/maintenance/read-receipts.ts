@@ -73,8 +73,8 @@ export class ReadReceipts {
     this.#droppedCount = 0;
     if (droppedCount > 0) this.#log.warn({ event: 'read_receipts.missed', count: droppedCount });
     try {
-      for (let begin = 0; begin < receipts.length; begin += RECEIPTS_PER_WRITE) {
-        const batch = receipts.slice(begin, begin + RECEIPTS_PER_WRITE);
+      for (let start = 0; start < receipts.length; start += RECEIPTS_PER_WRITE) {
+        const batch = receipts.slice(start, start + RECEIPTS_PER_WRITE);
         await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
       }
     } catch (error) {

@@ -67,12 +67,12 @@ export class BacklogQuota {
     return isFull;
   }
 
-  #cacheResult(accountId: number, isExceeded: boolean | Promise<boolean>, expiresAt: number): void {
+  #cacheResult(accountId: number, isFull: boolean | Promise<boolean>, expiresAt: number): void {
     this.#resultsByAccount.delete(accountId);
     const [oldestAccountId] = this.#resultsByAccount.keys();
     if (this.#resultsByAccount.size >= MAX_CACHED_ACCOUNTS && oldestAccountId !== undefined)
       this.#resultsByAccount.delete(oldestAccountId);
-    this.#resultsByAccount.set(accountId, { isFull: isExceeded, expiresAt });
+    this.#resultsByAccount.set(accountId, { isFull, expiresAt });
   }
 }
 

@@ -31,8 +31,8 @@ type HookEnd = {
  */
 export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
   const endedHookIds: number[] = [];
-  for (let begin = 0; begin < hookIds.length; begin += HOOKS_PER_STATEMENT) {
-    endedHookIds.push(...(await endHookBatch(tx, hookIds.slice(begin, begin + HOOKS_PER_STATEMENT), hookEnd)));
+  for (let start = 0; start < hookIds.length; start += HOOKS_PER_STATEMENT) {
+    endedHookIds.push(...(await endHookBatch(tx, hookIds.slice(start, start + HOOKS_PER_STATEMENT), hookEnd)));
   }
   return endedHookIds;
 }

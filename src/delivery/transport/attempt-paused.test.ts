@@ -152,14 +152,14 @@ test('C17 a hanging target fails on a busy process too: event-loop delays of les
 test('C19 a kept connection is not used after a process pause: a close by the target may be unread', async (t) => {
   const clock = pausableClock();
   const hook = await startTarget(t, (socket) => socket.write(OK));
-  const kept = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
-  t.after(() => kept.end());
+  const connectionPool = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
+  t.after(() => connectionPool.end());
   const attempt = createTestAttempt(clock);
-  assert.deepEqual(await attempt(hook.url, { connectionPool: kept }), answered(200));
+  assert.deepEqual(await attempt(hook.url, { connectionPool }), answered(200));
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
   // Some servers send this response when they close an idle connection.
   for (const socket of hook.sockets) socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n');
   clock.pause(5_000);
-  assert.deepEqual(await attempt(hook.url, { connectionPool: kept }), answered(200));
+  assert.deepEqual(await attempt(hook.url, { connectionPool }), answered(200));
   assert.equal(hook.sockets.size, 2);
 });

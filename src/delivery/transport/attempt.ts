@@ -52,9 +52,7 @@ type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: st
  * `ca` replaces the trusted certificate authorities.
  */
 export function createAttemptSender(ports: AttemptPorts): SendAttempt {
-  return withDuration(ports.clock, (order, leftMs) =>
-    sendWithRedial(ports, { request: order, getRemainingMs: leftMs }),
-  );
+  return withDuration(ports.clock, (request, getRemainingMs) => sendWithRedial(ports, { request, getRemainingMs }));
 }
 
 /** Wraps `makeAttempt`: measures the duration, and turns failures during a process pause into local errors (C19). */

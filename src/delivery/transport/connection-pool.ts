@@ -120,8 +120,8 @@ export class ConnectionPool {
       return;
     }
     this.#capacity.adjustIdleCount(1);
-    const cancel = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#closeIdleConnection(connection));
-    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancelExpiry: cancel });
+    const cancelExpiry = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#closeIdleConnection(connection));
+    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancelExpiry });
   }
 
   /** Closes all idle connections. From now on, `put` closes every connection. */

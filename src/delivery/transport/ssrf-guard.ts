@@ -244,14 +244,14 @@ export function normalizeTarget(url: URL): string {
  */
 export function parseAllowRules(text: string): { rules: AllowRule[] } | { fault: string } {
   const rules: AllowRule[] = [];
-  const errors: string[] = [];
+  const faults: string[] = [];
   for (const entry of text.split(',').map((part) => part.trim())) {
     if (entry === '') continue;
     const rule = parseAllowRule(entry);
-    if ('fault' in rule) errors.push(`"${entry}" ${rule.fault}`);
+    if ('fault' in rule) faults.push(`"${entry}" ${rule.fault}`);
     else rules.push(rule);
   }
-  return errors.length > 0 ? { fault: errors.join('; ') } : { rules };
+  return faults.length > 0 ? { fault: faults.join('; ') } : { rules };
 }
 
 function parseAllowRule(text: string): AllowRule | { fault: string } {

@@ -51,8 +51,8 @@ export class RateLimits {
     this.#limits = limitDefinitions.flatMap((limit) => {
       const rate = rates[limit.name];
       if (rate === undefined) return [];
-      const quotaPolicy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
-      return [{ ...limit, policy: quotaPolicy, buckets: new TokenBuckets<number>(rate, clock) }];
+      const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
+      return [{ ...limit, policy, buckets: new TokenBuckets<number>(rate, clock) }];
     });
   }
 
@@ -128,13 +128,13 @@ export class TokenBuckets<K> {
   }
 
   levelOf(id: K): BucketLevel {
-    const fullMs = Math.max(0, (this.#fullAtById.get(id) ?? 0) - this.#clock.monotonic());
+    const untilFullMs = Math.max(0, (this.#fullAtById.get(id) ?? 0) - this.#clock.monotonic());
     // The small addend compensates for rounding errors in sums of fractions.
-    const remainingTokens = Math.floor((this.#windowMs - fullMs) / this.#msPerToken + 1e-6);
+    const remainingTokens = Math.floor((this.#windowMs - untilFullMs) / this.#msPerToken + 1e-6);
     return {
       availableTokens: Math.max(0, remainingTokens),
-      waitMs: remainingTokens >= 1 ? 0 : fullMs + this.#msPerToken - this.#windowMs,
-      untilFullMs: fullMs,
+      waitMs: remainingTokens >= 1 ? 0 : untilFullMs + this.#msPerToken - this.#windowMs,
+      untilFullMs,
     };
   }
 

@@ -37,7 +37,7 @@ export const KEY_CHALLENGE = 'Key realm="carillon"';
 /** Creates the route group of the API. The headers `key` and `domain` authenticate a caller; cookies are ignored. */
 export function createApiRouteGroup(
   apiRoutes: readonly Route[],
-  keyAuthentication: { authenticate: AuthenticateKey; confirm: Reauthorize },
+  keyAuthentication: { authenticate: AuthenticateKey; reauthorize: Reauthorize },
   onRecordFetched: NonNullable<RouteGroup['onRecordFetched']>,
 ): RouteGroup {
   return {
@@ -45,7 +45,7 @@ export function createApiRouteGroup(
     routes: apiRoutes,
     findRequestProblem: () => undefined,
     findCaller: createFindCallerByKey(keyAuthentication.authenticate),
-    reauthorize: keyAuthentication.confirm,
+    reauthorize: keyAuthentication.reauthorize,
     unauthenticatedProblem: 'unauthorized',
     challenge: KEY_CHALLENGE,
     responseHeaders: {},
@@ -73,7 +73,7 @@ const CONSOLE_API_HEADERS = {
  */
 export function createConsoleRouteGroup(
   consoleRoutes: readonly Route[],
-  sessionAuthentication: { authenticate: AuthenticateSession; confirm: Reauthorize },
+  sessionAuthentication: { authenticate: AuthenticateSession; reauthorize: Reauthorize },
   { cookie, baseUrl }: { cookie: SessionCookie; baseUrl: () => string },
 ): RouteGroup {
   return {
@@ -84,7 +84,7 @@ export function createConsoleRouteGroup(
       const token = cookie.readToken(request);
       return token === undefined ? undefined : sessionAuthentication.authenticate(token);
     },
-    reauthorize: sessionAuthentication.confirm,
+    reauthorize: sessionAuthentication.reauthorize,
     unauthenticatedProblem: 'signed_out',
     challenge: 'Session realm="carillon"',
     responseHeaders: CONSOLE_API_HEADERS,

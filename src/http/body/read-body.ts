@@ -145,7 +145,7 @@ export class BodyReader {
 
   #receiveBody(
     request: IncomingMessage,
-    isKnown: boolean,
+    isAuthenticated: boolean,
     onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
     const { deadlines } = this.#ports;
@@ -186,9 +186,9 @@ export class BodyReader {
     };
     request.on('data', onData).on('end', onEnd).on('error', failReceiving);
     if (connection !== undefined) {
-      const isLate = (ageMs: number) => isBodyTooSlow({ isAuthenticated: isKnown, ageMs, receivedBytes }, deadlines);
+      const isTooSlow = (ageMs: number) => isBodyTooSlow({ isAuthenticated, ageMs, receivedBytes }, deadlines);
       connections.setPendingBody(connection, {
-        isTooSlow: isLate,
+        isTooSlow,
         rejectTooSlow: () => failReceiving(new Problem('request_timeout')),
       });
     }

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { RemainderTooLargeError, StreamedFieldExtractor } from './streamed-field.ts';
 
 /** Extracts the field from JSON that arrives in chunks of `chunkBytes` bytes. */
-function extractField(json: string | Uint8Array, chunkBytes = 1_000_000, maxRestBytes = 1_000) {
-  const long = new StreamedFieldExtractor('ics', maxRestBytes);
+function extractField(json: string | Uint8Array, chunkBytes = 1_000_000, maxRemainderBytes = 1_000) {
+  const long = new StreamedFieldExtractor('ics', maxRemainderBytes);
   const bytes = Buffer.from(json as string);
   let text = '';
   for (let at = 0; at < bytes.length; at += chunkBytes) text += long.push(bytes.subarray(at, at + chunkBytes));

@@ -70,7 +70,7 @@ export class GrowingBuffer {
     this.#length = requiredLength;
   }
 
-  /** A view of all bytes so far; valid until the next `add`. */
+  /** A view of all bytes so far; valid until the next `append`. */
   bytes(): Buffer {
     return this.#buffer.subarray(0, this.#length);
   }

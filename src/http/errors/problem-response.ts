@@ -28,7 +28,7 @@ export function sendProblem(reply: FastifyReply, problem: Problem, baseUrl: stri
 }
 
 /** Problem codes for errors of Node and Fastify, by error code. */
-const problemByErrorCode: Readonly<Record<string, ProblemCode>> = {
+const problemCodeByErrorCode: Readonly<Record<string, ProblemCode>> = {
   // The client disconnected while it sent the body.
   ECONNRESET: 'malformed_request',
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
@@ -46,6 +46,6 @@ const problemByErrorCode: Readonly<Record<string, ProblemCode>> = {
 export function problemOf(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (!(error instanceof Error)) return undefined;
-  const problemCode = 'code' in error ? problemByErrorCode[String(error.code)] : undefined;
+  const problemCode = 'code' in error ? problemCodeByErrorCode[String(error.code)] : undefined;
   return problemCode === undefined ? undefined : new Problem(problemCode);
 }

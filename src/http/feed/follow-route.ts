@@ -39,15 +39,12 @@ const waitParameter: QueryParameter<number> = {
   parse: (text) => (/^\d+$/.test(text) ? Math.min(Number(text), MAX_WAIT_S) : undefined),
 };
 
-/** Parses a feed cursor: the feed position of an occurrence. `followNotifications` checks that it was issued. */
-const parseFeedCursor = (text: string): number | undefined => parseId(text);
-
 const feedParameters = {
   after: {
     description: 'The cursor to continue after. `latest`: only new entries. Omitted: from the oldest stored entry.',
     schema: { type: 'string', pattern: '^(\\d{1,16}|latest)$' },
     errorMessage: `${INVALID_CURSOR_MESSAGE}, or latest`,
-    parse: (text) => (text === 'latest' ? text : parseFeedCursor(text)),
+    parse: (text) => (text === 'latest' ? text : parseId(text)),
   } as QueryParameter<number | 'latest'>,
   limit: {
     ...pagingParameters.limit,
@@ -193,7 +190,7 @@ export async function respondWithFeed(
 function readLastEventId(request: FastifyRequest): number | undefined {
   const [text, ...repeatedValues] = readHeaderValues(request.raw, 'last-event-id');
   if (text === undefined) return undefined;
-  const cursor = repeatedValues.length > 0 ? undefined : parseFeedCursor(text);
+  const cursor = repeatedValues.length > 0 ? undefined : parseId(text);
   if (cursor === undefined) throw invalidInput([{ field: 'Last-Event-ID', message: INVALID_CURSOR_MESSAGE }]);
   return cursor;
 }

@@ -115,7 +115,7 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
   const slot = Promise.withResolvers<void>();
   const asked: number[] = [];
   const gone: string[] = [];
-  const largePages = {
+  const largePageSlots = {
     async acquire(accountId: number) {
       asked.push(accountId);
       await slot.promise;
@@ -123,12 +123,12 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
     },
   };
   const small = lazyPage([rowsFrom(1, 3, 'small'), rowsFrom(4, 3, 'small')]);
-  await serialize(small.page, { largePageSlots: largePages });
+  await serialize(small.page, { largePageSlots });
   assert.deepEqual(asked, []);
   const known = lazyPage([rowsFrom(1, 1, 'small')]);
-  const waiting = serialize({ ...known.page, isLarge: true }, { largePageSlots: largePages, accountId: 3 });
+  const waiting = serialize({ ...known.page, isLarge: true }, { largePageSlots, accountId: 3 });
   const large = lazyPage([rowsFrom(1, 1, 'x'.repeat(MIB)), rowsFrom(2, 1, 'x'.repeat(MIB)), rowsFrom(3, 1, 'x')]);
-  const writing = serialize(large.page, { largePageSlots: largePages, accountId: 7 });
+  const writing = serialize(large.page, { largePageSlots, accountId: 7 });
   const counted = countIterations();
   while (asked.length < 2 || counted.iterations < 3) await new Promise((resolve) => setImmediate(resolve));
   counted.stop();
@@ -147,12 +147,12 @@ test('a page waits for a slot before it loads more than a megabyte, and releases
 
 test('the slot is released when a slice cannot be loaded', async () => {
   const gone: string[] = [];
-  const largePages = { acquire: async () => () => void gone.push('left') };
+  const largePageSlots = { acquire: async () => () => void gone.push('left') };
   async function* failing() {
     yield sliceOf(rowsFrom(1, 1, 'x'.repeat(MIB)));
     throw new Error('the database is away');
   }
-  await assert.rejects(serialize({ slices: failing(), total: 9 }, { largePageSlots: largePages }), /is away/);
+  await assert.rejects(serialize({ slices: failing(), total: 9 }, { largePageSlots }), /is away/);
   assert.deepEqual(gone, ['left']);
 });
 
@@ -165,7 +165,7 @@ test('a page whose client has disconnected is not loaded further', async () => {
 test('a large page is not loaded for a caller with too many unread bytes, before or after it has a slot', async () => {
   const gone: string[] = [];
   const isGone: boolean[] = [];
-  const largePages = {
+  const largePageSlots = {
     async acquire(_: number, isOver: () => boolean) {
       isGone.push(isOver());
       return () => void gone.push('left');
@@ -176,7 +176,7 @@ test('a large page is not loaded for a caller with too many unread bytes, before
     throw new Error('no room');
   };
   await assert.rejects(
-    serialize(page, { largePageSlots: largePages, hasResponseCapacity: () => false, requireResponseCapacity: refuse }),
+    serialize(page, { largePageSlots, hasResponseCapacity: () => false, requireResponseCapacity: refuse }),
     /no room/,
   );
   assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);

@@ -33,14 +33,14 @@ export type SerializedPage = { readonly body: string | Buffer; readonly nextPage
 /** Loads the first slice of a page, unless the page is large. Most pages have only one slice. */
 export async function loadFirstSlice<Row extends object>(
   page: Page<Row>,
-  paging: PageRequest,
+  pageRequest: PageRequest,
   serializeRow: (row: Row) => unknown,
 ): Promise<PendingPage> {
   const remainingSlices = iterateSlices(page);
   const firstSlice = page.isLarge ? undefined : await remainingSlices.next();
   return {
     page,
-    pageRequest: paging,
+    pageRequest,
     serializeRow: serializeRow as PendingPage['serializeRow'],
     firstSlice,
     remainingSlices,

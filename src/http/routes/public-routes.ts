@@ -71,7 +71,7 @@ export function mountPublicRoutes(
           method: route.method,
           url: route.path,
           handler: async (request, reply) => {
-            const source = request.ip;
+            const clientIp = request.ip;
             // Release the slot while the body arrives.
             requestSlots.releaseSlot(reply);
             const sender = { owner: visitorQuotaOwnerOf(request), isAuthenticated: false };
@@ -79,14 +79,14 @@ export function mountPublicRoutes(
             requestSlots.acquireVisitorSlot(request, reply);
             const routeResult = await route.run({
               body: body?.value,
-              clientIp: source,
+              clientIp,
               userAgent: request.headers['user-agent'] ?? '',
               sessionToken: cookie.readToken(request.raw),
               now: clock.now(),
               queries: store.read,
               runInAccount: ({ accountId, userId, lockMode }, work) =>
                 store.write((tx) =>
-                  work(new AccountWrite(tx, accountId, clock.now(), lockMode, { userId, keyId: 0, source })),
+                  work(new AccountWrite(tx, accountId, clock.now(), lockMode, { userId, keyId: 0, source: clientIp })),
                 ),
             });
             // The request timeout may have sent a response already.

@@ -123,7 +123,7 @@ export type Route = {
     }
 );
 
-/** A step-wise write's access to its account: a view, and transactions with an exclusive account lock. */
+/** The access of a write in steps to its account: a view, and transactions with an exclusive account lock. */
 export type WriteSteps = {
   readonly view: AccountView;
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
@@ -190,8 +190,8 @@ export function defineListRoute<Path extends string, P extends QueryParameters, 
         paging,
         input.ids as PathIds<Path>,
       );
-      const listing = await loadFirstSlice(page, paging, (record) => serializeRecord(definition.fields, record));
-      return { body: undefined, pendingPage: listing };
+      const pendingPage = await loadFirstSlice(page, paging, (record) => serializeRecord(definition.fields, record));
+      return { body: undefined, pendingPage };
     },
   };
 }

@@ -10,7 +10,7 @@ import { burstDetector } from './connection-burst.ts';
  * Creates an admission control whose requests each exceed the budget of an iteration, so that each iteration starts
  * one.
  */
-function createAdmission(hasRoom: (claim: RequestClass, waiting: number) => boolean = () => true) {
+function createAdmission(hasFreeSlot: (claim: RequestClass, waiting: number) => boolean = () => true) {
   let now = 0;
   const begun: string[] = [];
   const shed: string[] = [];
@@ -20,7 +20,7 @@ function createAdmission(hasRoom: (claim: RequestClass, waiting: number) => bool
       begun.push(String(request.headers['x-name']));
       now += 10;
     },
-    hasFreeSlot: hasRoom,
+    hasFreeSlot,
     shed: (request, _response, claim) => shed.push(`${request.headers['x-name']} ${claim}`),
   });
   const enter = (name: string, headers: Record<string, string>, url = '/v2/events') => {

@@ -92,8 +92,8 @@ test('a client that reads the last few bytes of a response counts as reading', (
 });
 
 test('the body of an authenticated caller needs a minimum rate after its grace period, any other has a fixed timeout', () => {
-  const late = (isKnown: boolean, ageMs: number, received: number) =>
-    isBodyTooSlow({ isAuthenticated: isKnown, ageMs, receivedBytes: received }, defaultTimeouts);
+  const late = (isAuthenticated: boolean, ageMs: number, receivedBytes: number) =>
+    isBodyTooSlow({ isAuthenticated, ageMs, receivedBytes }, defaultTimeouts);
   assert.deepEqual([late(true, 9_999, 0), late(true, 10_000, 0)], [false, true]);
   assert.deepEqual([late(true, 12_000, 16_385), late(true, 12_000, 16_384)], [false, true]);
   assert.deepEqual([late(false, 4_999, 0), late(false, 5_000, 60_000)], [false, true]);

@@ -103,7 +103,7 @@ export class ConnectionTracker {
       respond();
       return;
     }
-    // This connection will already send an error response and close.
+    // An error response is already pending on this connection, which closes after it.
     if (connection.isClosing) return;
     connection.isClosing = true;
     // Pause the socket, because Node would otherwise continue to read and emit an error for each chunk.

@@ -71,9 +71,9 @@ function createCachedProbe({ probeDatabase, clock }: KeylessRoutePorts) {
   let lastProbe: { startedAt: number; promise: Promise<void> } | undefined;
   return {
     run(): Promise<void> {
-      const at = clock.monotonic();
-      if (lastProbe === undefined || at - lastProbe.startedAt >= 1_000)
-        lastProbe = { startedAt: at, promise: probeDatabase() };
+      const now = clock.monotonic();
+      if (lastProbe === undefined || now - lastProbe.startedAt >= 1_000)
+        lastProbe = { startedAt: now, promise: probeDatabase() };
       return lastProbe.promise;
     },
     invalidate(): void {

@@ -236,7 +236,7 @@ async function loadDeliveries(
     await loadPendingDeliveries(view, positions, hookId),
     await loadFinalizedDeliveries(view, positions, hookId),
   ];
-  const completeFrom = Math.max(...[pendingRows, finalizedRows].map(findFirstCompletePosition));
+  const firstCompletePosition = Math.max(...[pendingRows, finalizedRows].map(findFirstCompletePosition));
   const foundDeliveries = [...pendingRows, ...finalizedRows].sort((one, other) => one.id - other.id);
   const deliveryIds = foundDeliveries.map(({ id }) => id);
   const [lastAttempts, fetchTimes] = [
@@ -263,13 +263,13 @@ async function loadDeliveries(
     };
   });
   const outcomesByPosition = Map.groupBy(positionedOutcomes, ({ position }) => position);
-  const deliveries = new Map(
+  const deliveriesByPosition = new Map(
     [...outcomesByPosition].map(([position, outcomesAtPosition]) => [
       position,
       outcomesAtPosition.map(({ outcome }) => outcome),
     ]),
   );
-  return { deliveriesByPosition: deliveries, firstCompletePosition: completeFrom };
+  return { deliveriesByPosition, firstCompletePosition };
 }
 
 /**

@@ -103,7 +103,7 @@ export async function revokeAllAccess(write: AccountWrite, userId: number): Prom
  * sender of an invitation, who knows the link, could sign in as the invited user after that user has become an admin.
  * Sessions stay open and get the new role.
  */
-export async function revokeAfterRoleChange(write: AccountWrite, userId: number): Promise<void> {
+export async function revokeInvitationsAfterRoleChange(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
   await revokeInvitations(write, { madeBy: userId }, 'the role of its creator was changed');
 }

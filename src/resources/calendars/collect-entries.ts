@@ -45,8 +45,8 @@ const DAYS_PER_QUERY = 31;
 const RECENT_DAYS = 31;
 
 /**
- * Yields the iCalendar text of all entries: first those of recent and future days, then those of earlier days, newest
- * first. If a type has more than MAX_ENTRIES_PER_TYPE entries, the last ones in this order are left out.
+ * Yields the iCalendar text of all entries, type by type. Within a type, recent and future days come before the earlier
+ * days, so that MAX_ENTRIES_PER_TYPE cuts off the most distant days.
  */
 export async function* streamEntries(
   view: AccountView,
@@ -187,8 +187,8 @@ async function readEvents(
 }
 
 function toEntryBatch(entries: readonly CalendarEntry[], lastKey: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
-  const text = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
-  return { icsBytes: text, entryCount: entries.length, lastKey };
+  const icsBytes = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
+  return { icsBytes, entryCount: entries.length, lastKey };
 }
 
 type CalendarEventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];

@@ -42,7 +42,7 @@ export function createCalendarUrl(ports: CalendarUrlPorts): CapabilityUrl {
     mediaType: 'text/calendar; charset=utf-8',
     downloadName: 'carillon.ics',
     findDocument: (queries, fileName, now) =>
-      findCalendarDocument(queries, fileName, now, { ...ports, fetches: lastFetchedTracker, lookups: sharedLookups }),
+      findCalendarDocument(queries, fileName, now, { ...ports, lastFetchedTracker, sharedLookups }),
   };
 }
 
@@ -54,19 +54,22 @@ async function findCalendarDocument(
   fileName: string,
   now: number,
   {
-    fetches,
-    lookups,
+    lastFetchedTracker,
+    sharedLookups,
     baseUrl,
-  }: Pick<CalendarUrlPorts, 'baseUrl'> & Readonly<{ fetches: LastFetchedTracker; lookups: SharedLookups }>,
+  }: Pick<CalendarUrlPorts, 'baseUrl'> &
+    Readonly<{ lastFetchedTracker: LastFetchedTracker; sharedLookups: SharedLookups }>,
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = ICS_FILE_NAME_PATTERN.exec(fileName) ?? [];
   if (token === undefined) return undefined;
-  const calendar = await lookups.findOrQuery(hashToken(token), (tokenHash) => findCalendar(queries, tokenHash, now));
+  const calendar = await sharedLookups.findOrQuery(hashToken(token), (tokenHash) =>
+    findCalendar(queries, tokenHash, now),
+  );
   if (calendar === undefined) return undefined;
   const role = calendar.role as Role;
   const permissions = getGrantedPermissions(calendar.permissions, role);
   if (!permissions.has('events:read') && !permissions.has('tasks:read')) return undefined;
-  await fetches.recordFetch(calendar, now);
+  await lastFetchedTracker.recordFetch(calendar, now);
   return createCalendarDocument(calendar, permissions, now, baseUrl());
 }
 
@@ -155,14 +158,14 @@ function createCalendarDocument(
   baseUrl: string,
 ): CapabilityDocument {
   const today = formatTimestamp(now).slice(0, 10);
-  const zone = outputTimeZoneOf(calendar);
+  const zoneName = outputTimeZoneOf(calendar);
   const name = calendarNameOf(calendar);
   const etagParts = [
     version,
     calendar.calendar_id,
     calendar.position,
     [...permissions],
-    zone ?? '',
+    zoneName ?? '',
     today,
     name,
     calendar.domain,
@@ -174,7 +177,7 @@ function createCalendarDocument(
     // entries.
     etag: etagOf(JSON.stringify(etagParts)),
     streamBody: (view) =>
-      streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zoneName: zone }),
+      streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zoneName }),
   };
 }
 

@@ -20,7 +20,7 @@ export async function cascadeDelete(
   return deleteSelectedRecords(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
 }
 
-/** Returns the event kinds (occurrence kinds) that `cascadeDelete` may return for a resource type, in their order. */
+/** Returns the event kinds (occurrence kinds) that deleting a record of this type may record, in recording order. */
 export function getCascadeDeleteKinds(
   resourceType: ResourceName,
   earlierKinds: ReadonlySet<OccurrenceKind> = new Set(),

@@ -50,10 +50,10 @@ async function updateCount(
   resourceType: ResourceName,
   cachedCount: CountAtPosition,
 ): Promise<CountAtPosition | undefined> {
-  const maxPosition = cachedCount.position + Math.max(MIN_SCAN_LIMIT, cachedCount.total);
+  const upToPosition = cachedCount.position + Math.max(MIN_SCAN_LIMIT, cachedCount.total);
   const [countDelta] = await countDeltaQueries[resourceType](view, {
     afterPosition: cachedCount.position,
-    upToPosition: maxPosition,
+    upToPosition,
   });
   if (countDelta === undefined || countDelta.position - cachedCount.position !== countDelta.found) return undefined;
   return { position: countDelta.position, total: cachedCount.total + countDelta.more };

@@ -62,16 +62,16 @@ export function resolveReferences(
     /** For each copied column, the relation whose referenced record the column was compared with. */
     const sourceByColumn = new Map<string, Relation>();
     for (const relation of recordRelations) {
-      const { field, copiedColumns: columnsToCopy = [] } = relation;
+      const { field, copiedColumns = [] } = relation;
       const id = Number(mergedColumns[field] ?? 0);
-      const mustCompare = [field, ...columnsToCopy].some(
+      const mustCompare = [field, ...copiedColumns].some(
         (column) => inputColumns[column] !== undefined || sourceByColumn.has(column),
       );
-      const isFullyCompared = [field, ...columnsToCopy].every((column) => sourceByColumn.has(column));
-      if (id === 0 || columnsToCopy.length === 0 || !mustCompare || isFullyCompared) continue;
+      const isFullyCompared = [field, ...copiedColumns].every((column) => sourceByColumn.has(column));
+      if (id === 0 || copiedColumns.length === 0 || !mustCompare || isFullyCompared) continue;
       const referencedRecord = await findReferencedRecord(relation, id);
       const sourceRelation = sourceByColumn.get(field) ?? relation;
-      for (const column of columnsToCopy) {
+      for (const column of copiedColumns) {
         sourceByColumn.set(column, sourceRelation);
         if (mergedColumns[column] === referencedRecord[column]) continue;
         if (mergedColumns[column]) throw createMismatchError(sourceRelation, resourceType, column);
@@ -90,8 +90,8 @@ function createMismatchError({ field, referencedType }: Relation, resourceType: 
 
 /** Returns the relations whose referring records copy one of the changed columns, and so must change too. */
 const findAffectedRelations = (resourceType: ResourceName, changes: ColumnValues) =>
-  relationsTo(resourceType).filter(({ copiedColumns: columnsToCopy = [] }) =>
-    columnsToCopy.some((column) => Object.hasOwn(changes, column)),
+  relationsTo(resourceType).filter(({ copiedColumns = [] }) =>
+    copiedColumns.some((column) => Object.hasOwn(changes, column)),
   );
 
 /** Returns the event kinds (occurrence kinds) that a change of these columns may record for dependent records. */
@@ -117,11 +117,8 @@ export async function cascadeReferenceChanges(
   const changes = Object.fromEntries(
     Object.entries(newValues).filter(([column, value]) => value !== undefined && value !== oldRecord[column]),
   );
-  for (const { referringType, field, copiedColumns: columnsToCopy = [] } of findAffectedRelations(
-    resourceType,
-    changes,
-  )) {
-    const copiedEntries = columnsToCopy.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
+  for (const { referringType, field, copiedColumns = [] } of findAffectedRelations(resourceType, changes)) {
+    const copiedEntries = copiedColumns.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const dependentColumns = await resolveReferences(write, referringType, Object.fromEntries(copiedEntries))();
     const recordId = Number(oldRecord[resourceTypes[resourceType].key]);
     for await (const ids of loadIdBatches(write, referringType, field, [recordId])) {

@@ -14,8 +14,8 @@ export type ListOrder = {
   readonly isIndexed: boolean;
 };
 
-export const numberKey = (by: string): SortExpression => ({ expressionSql: by, valueType: 'number' });
-export const textKey = (by: string): SortExpression => ({ expressionSql: by, valueType: 'string' });
+export const numberKey = (expressionSql: string): SortExpression => ({ expressionSql, valueType: 'number' });
+export const textKey = (expressionSql: string): SortExpression => ({ expressionSql, valueType: 'string' });
 
 export const ascendingOrder = (name: string, ...keys: readonly SortExpression[]): ListOrder => ({
   name,
@@ -33,8 +33,8 @@ export const descendingOrder = (name: string, ...keys: readonly SortExpression[]
 /** A sort order that a request can name. */
 type RequestedOrder = { readonly direction: ListOrder['direction']; readonly expression: SortExpression };
 
-export const asc = (by: SortExpression): RequestedOrder => ({ direction: 'asc', expression: by });
-export const desc = (by: SortExpression): RequestedOrder => ({ direction: 'desc', expression: by });
+export const asc = (expression: SortExpression): RequestedOrder => ({ direction: 'asc', expression });
+export const desc = (expression: SortExpression): RequestedOrder => ({ direction: 'desc', expression });
 
 /** The sort orders of a list that a request can name, by their names. */
 export type RequestedOrders = Readonly<Record<string, RequestedOrder>>;
@@ -78,7 +78,7 @@ export function addOrderBy<DB, T extends keyof DB, Row>(
 const sortKeyAlias = (index: number) => `key_${index}`;
 
 /** Returns the column name of a key; undefined if the key is an SQL expression. */
-const columnNameOf = (by: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(by)?.[1];
+const columnNameOf = (expressionSql: string): string | undefined => /^(?:\w+\.)?(\w+)$/.exec(expressionSql)?.[1];
 
 /** Selects only the keys of an order, from which `sortKeyOf` reads the sort key. */
 export function selectSortKeys<DB, T extends keyof DB>(

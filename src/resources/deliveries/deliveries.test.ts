@@ -6,7 +6,7 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { buildFinalizedCondition, DELIVERY_ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
+import { buildFinalizedOfHookCondition, DELIVERY_ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -125,7 +125,7 @@ for (const { name, test, testService } of stores) {
         .executeTakeFirstOrThrow();
       const view = new AccountView(store.read, account_id, 0);
       const page = selectFinalizedDeliveries(view)
-        .where(buildFinalizedCondition(view, Number(owner.userId), 71))
+        .where(buildFinalizedOfHookCondition(view, Number(owner.userId), 71))
         .orderBy('id')
         .limit(3);
       const plan = await page.explain<{ detail: string }>(undefined, sql`query plan`);

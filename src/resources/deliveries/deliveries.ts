@@ -145,7 +145,7 @@ export async function listDeliveries(
     finalizedQuery = finalizedQuery.where('finalized_deliveries.user_id', '=', userId);
   else {
     pendingQuery = pendingQuery.where('pending_deliveries.hook_id', '=', parameterValues.hook_id);
-    finalizedQuery = finalizedQuery.where(buildFinalizedCondition(view, userId, parameterValues.hook_id));
+    finalizedQuery = finalizedQuery.where(buildFinalizedOfHookCondition(view, userId, parameterValues.hook_id));
   }
   if (parameterValues.state !== undefined) {
     const dateEndedOperator = parameterValues.state === 'undelivered' ? 'is not' : 'is';
@@ -335,7 +335,7 @@ export const DELIVERY_ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
  * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
  * order (see migration 0010), so the query visits each bucket between the first and the last delivery of the user.
  */
-export function buildFinalizedCondition(view: AccountView, userId: number, hookId: number) {
+export function buildFinalizedOfHookCondition(view: AccountView, userId: number, hookId: number) {
   const selectBoundaryBucket = (aggregate: 'min' | 'max') =>
     view
       .selectFrom('finalized_deliveries')

@@ -115,7 +115,7 @@ export async function createInvitation(
   { random, baseUrl }: { random: Random; baseUrl: () => string },
 ): Promise<OutputOf<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
-  requireInvitableRole(user.role, caller);
+  requireManageableRole(user.role, caller);
   const { token, ...row } = await insertInvitation(write, user.user_id, random);
   return { ...toInvitationRow(row), link: buildInvitationLink(baseUrl(), token) };
 }
@@ -164,11 +164,11 @@ export async function revokeInvitation(write: AccountWrite, caller: Caller, invi
     .where('invitations.invitation_id', '=', invitationId)
     .executeTakeFirst();
   if (row === undefined) throw notFound();
-  requireInvitableRole(row.role as Role, caller);
+  requireManageableRole(row.role as Role, caller);
   await revokeInvitations(write, { only: invitationId }, 'ended by hand');
 }
 
-function requireInvitableRole(role: Role, caller: Caller): void {
+function requireManageableRole(role: Role, caller: Caller): void {
   if (!outranks(role, caller.role)) return;
   throw new Problem('not_permitted', { detail: 'You cannot manage links for a user whose role is above your own.' });
 }

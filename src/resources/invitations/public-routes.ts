@@ -66,7 +66,7 @@ async function acceptInvitation(
     await storePassphrase(write, userId, passphraseHash);
     await endSessions(write, { userId }, 'a passphrase was set');
     await revokeInvitations(write, { userId }, 'a passphrase was set');
-    return openSession(write, { userId, agent: request.userAgent }, random);
+    return openSession(write, { userId, userAgent: request.userAgent }, random);
   });
   await signOut(request, 'signed in anew');
   return toSignInResult(newSession);

@@ -11,7 +11,7 @@ import { LastUsedTracker } from '../auth/last-used.ts';
 /** Authenticates callers by key and domain, and tracks the last use of each key in batches. */
 export type KeyAuthenticator = {
   readonly authenticate: AuthenticateKey;
-  readonly confirm: Reauthorize;
+  readonly reauthorize: Reauthorize;
   flush(): Promise<void>;
 };
 
@@ -133,7 +133,7 @@ export function createKeyAuthenticator({
     return { caller, lastUsedAt: row.last_used ?? 0 };
   }
 
-  async function isAccessStillValid(tx: Tx, caller: Caller): Promise<boolean> {
+  async function reauthorize(tx: Tx, caller: Caller): Promise<boolean> {
     const { keyId, role, expiresAt } = caller;
     if (!tx.mayHaveStaleAccess && cache.getCachedEntry(caller) !== undefined) return !hasExpired(expiresAt);
     const [row] = await tx.dedupe(caller, () => findLiveKeyById(tx.queries, { keyId }));
@@ -142,5 +142,5 @@ export function createKeyAuthenticator({
     return getEffectivePermissions(role, row.permissions) === caller.permissions;
   }
 
-  return { authenticate, confirm: isAccessStillValid, flush: () => lastUsedTracker.flush() };
+  return { authenticate, reauthorize, flush: () => lastUsedTracker.flush() };
 }

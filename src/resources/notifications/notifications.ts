@@ -142,8 +142,8 @@ export function selectOccurrences(view: AccountView) {
 }
 
 /**
- * The occurrences that a caller may see: those of one of the `kinds` that the user `userId` has caused. If `userId` is
- * undefined, occurrences that any user has caused (X2).
+ * The occurrences that a caller may see (X2). Each is of one of these `kinds` and was caused by the user `userId`, or
+ * by any user if `userId` is undefined.
  */
 export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
@@ -160,7 +160,7 @@ export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): 
   const requestedKinds = kind === undefined ? (Object.keys(kindDefinitions) as OccurrenceKind[]) : [kind];
   return {
     userId: scope === 'account' ? undefined : caller.userId,
-    // Kinds that a newer version has recorded are not in the table `kinds`, so they are never included.
+    // Kinds that a newer version has recorded are not in `kindDefinitions`, so they are never included.
     kinds: new Set(requestedKinds.filter((requestedKind) => caller.permissions.has(permissionFor(requestedKind)))),
   };
 }

@@ -63,15 +63,15 @@ export async function verifyAndHashPassphrases(
   view: AccountView,
   caller: Caller,
   input: CreationInput<typeof passphraseChangeFields>,
-  source: string,
+  clientIp: string,
   { passphrases, throttle }: { passphrases: PassphraseHasher; throttle: LoginThrottle },
 ): Promise<PassphraseHashes> {
   requireNotEmailOrDomain(input.passphrase, await loadEmailAndDomain(view, caller.userId));
   const storedHash = await findPassphraseHash(view, caller.userId);
   const loginAttempt = throttle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
-  const network = clientNetworkOf(source);
+  const network = clientNetworkOf(clientIp);
   const isCorrect = await loginAttempt.verifyPassphrase(() => passphrases.matches(input.current, storedHash, network));
-  if (!isCorrect || storedHash === undefined) throw wrongPassphraseProblem();
+  if (!isCorrect || storedHash === undefined) throw createWrongPassphraseProblem();
   return { currentHash: storedHash, newHash: await passphrases.hash(input.passphrase, network) };
 }
 
@@ -82,7 +82,7 @@ export async function changePassphrase(
   { currentHash, newHash }: PassphraseHashes,
 ): Promise<{ user_id: number }> {
   const { userId: user_id, sessionId: ownSessionId } = caller;
-  if ((await findPassphraseHash(write, user_id)) !== currentHash) throw wrongPassphraseProblem();
+  if ((await findPassphraseHash(write, user_id)) !== currentHash) throw createWrongPassphraseProblem();
   await storePassphrase(write, user_id, newHash);
   await endSessions(write, { userId: user_id, exceptSessionId: ownSessionId }, 'a passphrase was set');
   await revokeInvitations(write, { userId: user_id }, 'a passphrase was set');
@@ -129,7 +129,7 @@ async function loadEmailAndDomain(view: AccountView, userId: number): Promise<{ 
     .executeTakeFirstOrThrow();
 }
 
-function wrongPassphraseProblem() {
+function createWrongPassphraseProblem() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
@@ -152,8 +152,8 @@ export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[]
       problems: ['too_many_tries'],
       lockMode: 'exclusive',
       ...writeWithPreparation({
-        prepare: (caller, { body }, view, source) =>
-          verifyAndHashPassphrases(view, caller, bodySpec.parse(body), source, ports),
+        prepare: (caller, { body }, view, clientIp) =>
+          verifyAndHashPassphrases(view, caller, bodySpec.parse(body), clientIp, ports),
         run: async (write, caller, _input, hashes) => ({
           body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, hashes)) },
         }),

@@ -59,7 +59,7 @@ export const projectFields = {
   estimated_hours: decimal('Estimated hours.'),
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('Whether it has a fixed price.'),
-  price: decimal('Price of the project, in the currency of the account.'),
+  price: decimal('Price of the project, in its currency.'),
   project_order: sortPosition('Its position among the projects.'),
   public: flag('Whether it may be shown to the client.'),
   active: activeState(),

@@ -24,7 +24,7 @@ export function sessionExpiryOf({ expires_at, last_used }: { expires_at: number;
 /** Authenticates callers by session token, and tracks the last use of each session in batches. */
 export type SessionAuthenticator = {
   readonly authenticate: AuthenticateSession;
-  readonly confirm: Reauthorize;
+  readonly reauthorize: Reauthorize;
   flush(): Promise<void>;
 };
 
@@ -117,14 +117,14 @@ export function createSessionAuthenticator(ports: { store: Store; clock: Clock; 
     return { caller, lastUsedAt: row.last_used, expiresAt: row.expires_at };
   }
 
-  async function isAccessStillValid(tx: Tx, caller: Caller): Promise<boolean> {
+  async function reauthorize(tx: Tx, caller: Caller): Promise<boolean> {
     const entry = tx.mayHaveStaleAccess ? undefined : cache.getCachedEntry(caller);
     if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsedAt);
     const [row] = await findSessionByIdAndRole(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }
 
-  return { authenticate, confirm: isAccessStillValid, flush: () => lastUsedTracker.flush() };
+  return { authenticate, reauthorize, flush: () => lastUsedTracker.flush() };
 }
 
 /**

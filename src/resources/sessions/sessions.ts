@@ -94,15 +94,13 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
   await endSessions(write, { userId: row.user_id, onlySessionId: sessionId }, 'ended by hand');
 }
 
-/**
- * A new session. The token is sent only in the cookie. `lifeMs` is the maximum lifetime of the session in milliseconds.
- */
-export type NewSession = { readonly userId: number; readonly token: string; readonly lifeMs: number };
+/** A new session with its maximum lifetime. The token is sent only in the cookie. */
+export type NewSession = { readonly userId: number; readonly token: string; readonly ttlMs: number };
 
 /** Opens a session for an authenticated user. */
 export async function openSession(
   write: AccountWrite,
-  { userId, agent }: { userId: number; agent: string },
+  { userId, userAgent }: { userId: number; userAgent: string },
   random: Random,
 ): Promise<NewSession> {
   const token = newToken(random);
@@ -112,7 +110,7 @@ export async function openSession(
     date_created: write.now,
     last_used: write.now,
     expires_at: write.now + SESSION_TTL_MS,
-    agent: browserNameOf(agent),
+    agent: browserNameOf(userAgent),
     source: write.actor.source,
   });
   await endOldestSessions(write, userId);
@@ -121,7 +119,7 @@ export async function openSession(
     subject: `session ${row.session_id}`,
     detail: { user_id: String(userId) },
   });
-  return { userId, token, lifeMs: SESSION_TTL_MS };
+  return { userId, token, ttlMs: SESSION_TTL_MS };
 }
 
 /** Maximum number of sessions per user. Further sign-ins end the oldest sessions. */

@@ -83,7 +83,7 @@ async function signIn(
       // Reject the sign-in if the passphrase was changed or the user was deleted meanwhile.
       if ((await findPassphraseHash(write, userId)) !== storedHash) return undefined;
       if (newHash !== '') await replacePassphraseHash(write, userId, newHash);
-      return openSession(write, { userId, agent: request.userAgent }, random);
+      return openSession(write, { userId, userAgent: request.userAgent }, random);
     });
   }
 }
@@ -114,10 +114,10 @@ async function findSignInAccount(
 }
 
 /** Creates the response to a successful sign-in, with the session for the cookie. */
-export function toSignInResult({ userId, token, lifeMs }: NewSession): PublicResult {
+export function toSignInResult({ userId, token, ttlMs }: NewSession): PublicResult {
   return {
     body: { data: serializeRecord(signInResponseFields, { user_id: userId }) },
-    session: { token, ttlMs: lifeMs },
+    session: { token, ttlMs },
   };
 }
 

@@ -60,7 +60,7 @@ export const taskFields = {
   estimated_cost: decimal('Estimated cost.'),
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('Whether it has a fixed price.'),
-  price: decimal('Price of the task, in the currency of the account.'),
+  price: decimal('Price of the task, in the currency of its project.'),
   task_order: sortPosition('Its position among the tasks of the project.'),
   active: activeState(),
   important: flag('Whether it is important.'),

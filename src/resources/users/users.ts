@@ -17,7 +17,7 @@ import {
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { revokeAfterRoleChange, revokeAllAccess } from '../auth/revoke-access.ts';
+import { revokeAllAccess, revokeInvitationsAfterRoleChange } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { fullNameOf } from './lookup.ts';
@@ -117,7 +117,7 @@ export async function changeUser(
       subject: `user ${userId}`,
       detail: { from: oldUser.role, to: input.role },
     });
-    await revokeAfterRoleChange(write, userId);
+    await revokeInvitationsAfterRoleChange(write, userId);
   }
   recordOccurrences(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
   return getUser(write, userId);

@@ -43,7 +43,7 @@ export async function backUpDatabase<T>(
   }
 }
 
-/** Checks every page and index of a copy, then runs `check` on it. */
+/** Checks every page and index of a copy, then runs `checkContents` on it. */
 export async function checkCopy<T>(file: string, checkContents: (queries: Queries) => Promise<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: true, waitsWhenBusy: true });
   try {
@@ -80,23 +80,23 @@ export type CopyOptions = {
  */
 export async function copyDatabase({
   database,
-  copyPath: backupPath,
+  copyPath,
   verify,
   freeBytes = freeBytesIn,
 }: CopyOptions): Promise<number> {
   copyCount += 1;
-  const temporaryPath = `${backupPath}.part-${process.pid}-${copyCount}`;
-  requireAbsent(backupPath);
+  const temporaryPath = `${copyPath}.part-${process.pid}-${copyCount}`;
+  requireAbsent(copyPath);
   createFile(temporaryPath);
   try {
-    requireSpace(backupPath, databaseBytes(database), freeBytes(dirname(backupPath)));
+    requireSpace(copyPath, databaseBytes(database), freeBytes(dirname(copyPath)));
     database.prepare('vacuum into ?').run(temporaryPath);
     await verify(temporaryPath);
     fsyncPath(temporaryPath, 'r+');
-    requireAbsent(backupPath);
-    renameSync(temporaryPath, backupPath);
-    fsyncPath(dirname(backupPath), 'r');
-    return statSync(backupPath).size;
+    requireAbsent(copyPath);
+    renameSync(temporaryPath, copyPath);
+    fsyncPath(dirname(copyPath), 'r');
+    return statSync(copyPath).size;
   } finally {
     rmSync(temporaryPath, { force: true });
   }

@@ -10,10 +10,7 @@ export type Epoch = {
 
 /** The time from which epoch starts are computed, milliseconds since the Unix epoch. */
 const EPOCH_ORIGIN_MS = Date.UTC(2025, 0, 1);
-/**
- * The first id of an epoch is this number times the milliseconds since EPOCH_ORIGIN_MS. No service issues ids that
- * fast.
- */
+/** An epoch starts at this number of ids per millisecond since EPOCH_ORIGIN_MS. No service issues ids that fast. */
 const EPOCH_IDS_PER_MS = 1_000;
 
 /**

@@ -64,7 +64,7 @@ test('the last three backups are kept, and no other files are touched', async (t
   const database = new DatabaseSync(path);
   t.after(() => database.close());
   const clock = testClock();
-  const keep = () => backUpBeforeMigration(database, { path, newest: 2, clock, log: pino({ level: 'silent' }) });
+  const keep = () => backUpBeforeMigration(database, { path, newestVersion: 2, clock, log: pino({ level: 'silent' }) });
   const made: string[] = [];
   for (let round = 0; round < 5; round += 1) {
     await keep();
@@ -87,7 +87,13 @@ test('without space for the backup nothing is migrated: one line, and the databa
   const path = loadRelease(t, oldest);
   const database = new DatabaseSync(path);
   t.after(() => database.close());
-  const keeping = { path, newest: 2, clock: testClock(), log: pino({ level: 'silent' }), freeBytes: () => 1_000_000 };
+  const keeping = {
+    path,
+    newestVersion: 2,
+    clock: testClock(),
+    log: pino({ level: 'silent' }),
+    freeBytes: () => 1_000_000,
+  };
   await assert.rejects(backUpBeforeMigration(database, keeping), (error) => {
     assert.ok(error instanceof StoreError);
     assert.match(
@@ -105,7 +111,7 @@ test('without space for the backup nothing is migrated: one line, and the databa
 
 test('two processes that open an old file concurrently both find it migrated', async (t) => {
   const path = loadRelease(t, oldest);
-  const opening = (as: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), openAs: as });
+  const opening = (openAs: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), openAs });
   const opened = await Promise.all([opening('service'), opening('command'), opening('command')]);
   for (const store of opened) await store.probe();
   for (const store of opened) await store.close();

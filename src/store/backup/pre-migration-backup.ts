@@ -17,7 +17,7 @@ const TIMESTAMP_LENGTH = '20270131T235959'.length;
 export type PreMigrationBackupOptions = Pick<CopyOptions, 'freeBytes'> & {
   readonly path: string;
   /** The version to which the database will be migrated. */
-  readonly newest: number;
+  readonly newestVersion: number;
   readonly clock: Clock;
   readonly log: Log;
 };
@@ -29,10 +29,10 @@ export type PreMigrationBackupOptions = Pick<CopyOptions, 'freeBytes'> & {
  */
 export async function backUpBeforeMigration(
   database: DatabaseSync,
-  { path, newest, clock, log, freeBytes }: PreMigrationBackupOptions,
+  { path, newestVersion, clock, log, freeBytes }: PreMigrationBackupOptions,
 ): Promise<void> {
   const version = versionOf(database);
-  if (version === 0 || version >= newest) return;
+  if (version === 0 || version >= newestVersion) return;
   const prefix = `${resolvePath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
   const backupPath = prefix + formatFileTimestamp(clock.now());
   const bytes = await copyUnlessMigrated(database, backupPath, version, freeBytes);

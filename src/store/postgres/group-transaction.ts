@@ -26,7 +26,7 @@ const ACCOUNT_LOCK_CLASS = 0x43_41_52_49;
 /** Timeouts of a service, milliseconds. */
 export type TransactionTimeouts = {
   /** Query timeout, milliseconds. */
-  readonly answerMs: number;
+  readonly queryMs: number;
   /**
    * Value of `idle_in_transaction_session_timeout`. A paused process would keep its locks, so the database ends its
    * transactions. The timeout is shorter than the time after which other nodes evict an unresponsive node.
@@ -66,7 +66,7 @@ export class TransactionConnection {
     this.client = client;
     this.#addressOptions = addressOptions;
     this.#timeouts = timeouts;
-    const send = createQueryFunction(client, addressOptions, (error) => this.#recordFailure(error), timeouts?.answerMs);
+    const send = createQueryFunction(client, addressOptions, (error) => this.#recordFailure(error), timeouts?.queryMs);
     this.queries = createQueries(send);
     // Batches the queries that the members of a group send in the same tick.
     this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
@@ -92,7 +92,7 @@ export class TransactionConnection {
    * not awaited.
    */
   send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.answerMs };
+    const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.queryMs };
     const sentQuery = this.client.query({ text, values: [...values], ...timeoutOption }).catch((error: unknown) => {
       throw this.#recordFailure(error);
     });
@@ -105,7 +105,7 @@ export class TransactionConnection {
       if (!text.startsWith('select')) session.hasChanged = true;
     };
     const recordFailure = (error: unknown) => this.#recordFailure(error, session);
-    const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.answerMs);
+    const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.queryMs);
     const send: QueryFunction = (text, values, mode) => {
       recordChange(text);
       return sendNow(text, values, mode);
@@ -215,7 +215,7 @@ export async function runTransaction(
 /** Whether the requests are a single write with its own transaction, which may wait for locks. */
 const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
-/** The state shared by the writes that are grouped into one transaction: pipelined queries, account locks, deduplicated queries. */
+/** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
 class GroupTransaction {
   /** Results of queries that were sent and are awaited with the commit. */
   readonly pipelinedQueries: Promise<unknown>[] = [];

@@ -27,7 +27,7 @@ const MIGRATION_LOCK = 0x43_41_52_4d;
  */
 const MIGRATION_LOCK_TIMEOUT = '2s';
 /** Delay before a migration that did not get its locks is retried. */
-const RETRY_DELAY_MS = 3_000;
+const MIGRATION_RETRY_DELAY_MS = 3_000;
 const MAX_MIGRATION_ATTEMPTS = 20;
 
 /** SQLSTATEs after which a migration is retried: lock timeout, and deadlock with a node of the old version. */
@@ -44,7 +44,7 @@ export async function migrateWithRetries(pool: Pool, { clock, log }: { clock: Cl
         throw error;
       log.warn({ event: 'database.waiting', err: error });
     }
-    await new Promise<void>((resolve) => clock.after(RETRY_DELAY_MS, resolve));
+    await new Promise<void>((resolve) => clock.after(MIGRATION_RETRY_DELAY_MS, resolve));
   }
 }
 

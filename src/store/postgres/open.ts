@@ -143,7 +143,7 @@ async function createStore(
   }
   const timeouts =
     options.openAs === 'service'
-      ? { answerMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
+      ? { queryMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
       : undefined;
   const accessTtlMs = addressOptions.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
@@ -157,7 +157,7 @@ async function createStore(
   };
   const writeBatcher = new WriteBatcher(pool, addressOptions, timeouts, listeners);
   const backgroundWriteBatcher = new WriteBatcher(backgroundPool, addressOptions, timeouts, listeners);
-  const sendRead = createQueryFunction(createRetryingReader(readPool), addressOptions, toProblem, timeouts?.answerMs);
+  const sendRead = createQueryFunction(createRetryingReader(readPool), addressOptions, toProblem, timeouts?.queryMs);
   // Batch the reads of one event-loop iteration.
   const readBatcher = new QueryBatcher((text, values) => sendRead(text, values, 'prepared'), setImmediate);
   const read = createQueries(sendRead, (text, parameters) => readBatcher.query(text, parameters));

@@ -14,7 +14,7 @@ const WEEKS_AHEAD = 4;
  */
 const PARTITION_LOCK_TIMEOUT = '2s';
 
-const weekOf = (atMs: number) => Math.floor(atMs / WEEK_MS);
+const weekOf = (timestamp: number) => Math.floor(timestamp / WEEK_MS);
 
 const partitionNameOf = (table: HistoryTable, week: number) => `${table}_w${week}`;
 

@@ -55,7 +55,7 @@ export class WriteBatcher {
   readonly #listeners: WriteListeners;
   readonly #connections = new WeakMap<pg.PoolClient, TransactionConnection>();
   readonly #accountLocks = new AccountLocks(MAX_GROUP_SIZE / 2, MAX_WAITING_WRITES);
-  /** Limits the retries of one account to half of the connections, so that the other half stays free. */
+  /** Limits the retries of one account to half of the connections, so that other writes can use the other half. */
   readonly #retryLocks: AccountLocks;
   #waitingWrites: WaitingWrite[] = [];
   #runningGroupCount = 0;

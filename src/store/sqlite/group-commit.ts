@@ -39,7 +39,7 @@ type WaitingWrite = {
  * A write of the group that has run: with its value, which is returned once the commit is durable, or with the error
  * that caused its rollback.
  */
-type FinishedWrite = { waiting: WaitingWrite } & ({ value: unknown } | { error: unknown });
+type FinishedWrite = { waitingWrite: WaitingWrite } & ({ value: unknown } | { error: unknown });
 
 /** The commit events and `beforeCommit` items of one write, or of all writes of the group that were not rolled back. */
 class PendingCommit {
@@ -209,7 +209,7 @@ export class GroupCommit {
       ? this.#onCommitted(group.commitEvents)
       : undefined;
     for (const finishedWrite of finishedWrites) {
-      const { resolve, reject } = finishedWrite.waiting;
+      const { resolve, reject } = finishedWrite.waitingWrite;
       if ('error' in finishedWrite) reject(finishedWrite.error);
       else if (publishPromise === undefined) resolve(finishedWrite.value);
       else publishPromise.then(() => resolve(finishedWrite.value), reject);
@@ -241,7 +241,7 @@ export class GroupCommit {
       this.#connection.exec('release one');
       group.commitEvents.merge(ownCommit.commitEvents);
       group.beforeCommitActions.addAll(ownCommit.beforeCommitActions);
-      return { waiting: waitingWrite, value };
+      return { waitingWrite, value };
     } catch (error) {
       // Wait for the statements that this write has sent before its failure.
       await this.#connection.waitUntilDrained();
@@ -250,7 +250,7 @@ export class GroupCommit {
       if (!this.#connection.database.isTransaction || isStorageFailure(error)) throw error;
       this.#connection.exec('rollback to one');
       this.#connection.exec('release one');
-      return { waiting: waitingWrite, error: toProblem(error) };
+      return { waitingWrite, error: toProblem(error) };
     }
   }
 

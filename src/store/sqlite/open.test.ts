@@ -25,8 +25,8 @@ import { dialect } from './open.ts';
 
 const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
 
-function open(path: string, as: StoreOptions['openAs'] = 'service'): Promise<Store> {
-  return openStore({ ...openOptionsOf(`sqlite:${path}`), openAs: as });
+function open(path: string, openAs: StoreOptions['openAs'] = 'service'): Promise<Store> {
+  return openStore({ ...openOptionsOf(`sqlite:${path}`), openAs });
 }
 
 /** Matches an error for the operator: a text on one line. */
@@ -79,7 +79,7 @@ test('C20 a database file with a hard link is rejected under both names, for ser
   const twoNames = isStoreError(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
   const first = await open(path);
   linkSync(path, other);
-  for (const as of ['service', 'command'] as const) await assert.rejects(open(other, as), twoNames);
+  for (const openAs of ['service', 'command'] as const) await assert.rejects(open(other, openAs), twoNames);
   assert.ok(!existsSync(`${other}-wal`), 'nothing was opened under the other name');
   await first.probe();
   await first.close();
@@ -95,8 +95,8 @@ test('a database of a newer version is rejected in one line and unchanged', asyn
   const newer = loadMigrations(dialect).length + 1;
   database.prepare('insert into migrations (version, name) values (?, ?)').run(newer, 'from_the_future');
   database.close();
-  for (const as of ['service', 'command'] as const) {
-    await assert.rejects(open(path, as), isStoreError(/newer Carillon.*Update Carillon/));
+  for (const openAs of ['service', 'command'] as const) {
+    await assert.rejects(open(path, openAs), isStoreError(/newer Carillon.*Update Carillon/));
   }
   const after = new DatabaseSync(path, { readOnly: true });
   assert.equal(after.prepare('select max(version) as version from migrations').get()?.version, newer);

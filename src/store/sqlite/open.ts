@@ -66,7 +66,7 @@ export async function openStore(options: SqliteOptions): Promise<Store> {
     );
     writer = connection;
     const newestVersion = loadMigrations(dialect).length;
-    await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newest: newestVersion }));
+    await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newestVersion }));
     await retryWhileBusy(() => configureAndMigrate(connection, options));
     const reader = new SqliteConnection(
       path,

@@ -209,7 +209,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     },
     async signIn({ domain, userId }) {
       const { token } = await writeInAccount(domain, (write) =>
-        openSession(write, { userId: Number(userId), agent: 'a test' }, systemRandom),
+        openSession(write, { userId: Number(userId), userAgent: 'a test' }, systemRandom),
       );
       return consoleUserWith(baseUrl, { domain, userId }, token);
     },

@@ -31,7 +31,7 @@ export const kills: ReliabilityTest = {
   name: 'kills',
   title: 'C16 C19 C20 kill -9 and pauses under load, of the service and of PostgreSQL',
   promise:
-    'nothing acknowledged is lost, everything pending is delivered, only deliveries in flight are sent twice, no healthy hook ends',
+    'nothing acknowledged is lost, everything pending is delivered, only deliveries in flight may be sent twice, no healthy hook ends',
   unit: 'kills',
   smoke: 20,
   full: 1_000,

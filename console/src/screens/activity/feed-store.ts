@@ -26,7 +26,7 @@ export function toActivityEntry(feedEntry: FeedEntry): ActivityEntry {
   return isHookKind(feedEntry.kind) ? feedEntry : { ...feedEntry, deliveries: [] };
 }
 
-/** Returns how soon to poll the deliveries of an entry again; `never` means that their states are final. */
+/** Returns how soon to poll the deliveries of an entry again; `never` means that no further change is expected. */
 export function pollUrgencyOf({ deliveries }: ActivityEntry, now: number): 'soon' | 'later' | 'never' {
   if (deliveries === undefined) return 'soon';
   const ageMsOf = (timestamp: string) => now - (parseTimestamp(timestamp)?.getTime() ?? 0);

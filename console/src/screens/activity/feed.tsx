@@ -35,7 +35,7 @@ function useUserNames(isAccountScope: boolean): ReadonlyMap<string, string> {
 }
 
 /** Screen with a live view of the feed. */
-export default function ActivityFeed() {
+export default function ActivityScreen() {
   const filters = readFeedFilters(currentRoute.value.query);
   const filtersKey = JSON.stringify(filters);
   const liveFeed = useMemo(() => new LiveFeed(filters), [filtersKey]);

@@ -186,7 +186,7 @@ export class LiveFeed {
     if (data.length === 0) {
       newestCursorInScope = await this.#loadNewestCursorInScope(signal);
       // List again: an entry that was created between the two requests is missing in the first list, and the feed is
-      // followed only from that entry on.
+      // followed only after that entry.
       ({ data, next } = await listNewestEntries());
     }
     this.entries.value = data;
@@ -200,7 +200,7 @@ export class LiveFeed {
 
   /**
    * Returns the cursor of the newest entry, without the filters for kind and hook. If no entry matches these filters,
-   * the feed is followed from this cursor on, instead of from its beginning.
+   * the feed is followed after this cursor instead of from its beginning.
    */
   async #loadNewestCursorInScope(signal: AbortSignal): Promise<string | undefined> {
     const { scope } = this.#filters;

@@ -15,11 +15,11 @@ type AgendaProps = {
   readonly days: DayRange;
   readonly entries: readonly CalendarEntry[];
   readonly onOpen: (entry: CalendarEntry) => void;
-  readonly onKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
+  readonly onEntryKey: (event: KeyboardEvent, entry: CalendarEntry) => void;
 };
 
 /** List view of the calendar: the days of a month that have entries. */
-export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
+export function Agenda({ days, entries, onOpen, onEntryKey }: AgendaProps) {
   const [maxRows, setMaxRows] = useState(ROWS_PER_BATCH);
   const dayGroups = listDays(days)
     .map((day) => ({ day, on: findListedEntries(entries, day, days) }))
@@ -41,7 +41,7 @@ export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
           <ul>
             {some.map((entry) => (
               <li key={entry.id}>
-                <AgendaRow entry={entry} onOpen={onOpen} onKey={onKey} />
+                <AgendaRow entry={entry} onOpen={onOpen} onEntryKey={onEntryKey} />
               </li>
             ))}
           </ul>
@@ -59,7 +59,11 @@ export function Agenda({ days, entries, onOpen, onKey }: AgendaProps) {
 }
 
 /** Row of one entry in a list; it supports the same keyboard shortcuts as an entry in the grid. */
-export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' | 'onKey'> & { entry: CalendarEntry }) {
+export function AgendaRow({
+  entry,
+  onOpen,
+  onEntryKey,
+}: Pick<AgendaProps, 'onOpen' | 'onEntryKey'> & { entry: CalendarEntry }) {
   const { task, title, projectName, colour } = entry;
   return (
     <button
@@ -68,7 +72,7 @@ export function AgendaRow({ entry, onOpen, onKey }: Pick<AgendaProps, 'onOpen' |
       data-id={entry.id}
       style={colour === undefined ? {} : { '--colour': colour }}
       onClick={() => onOpen(entry)}
-      onKeyDown={(keyEvent) => onKey(keyEvent, entry)}
+      onKeyDown={(keyEvent) => onEntryKey(keyEvent, entry)}
     >
       {task === undefined ? <span class="tag" /> : <Icon name="task" />}
       <span class="time number">{formatTimeColumn(entry)}</span>

@@ -23,10 +23,10 @@ const buildListCall = (
 /** Returns the API calls of the calendar: its queries, and example requests that create, move and delete events. */
 export function apiCallsFor(
   { from, to }: DayRange,
-  { cursor, eventId, hasTasks }: { cursor: Day; eventId: string; hasTasks: boolean },
+  { cursorDay, exampleEventId, hasTasks }: { cursorDay: Day; exampleEventId: string; hasTasks: boolean },
 ): readonly ApiCallExample[] {
-  const newEvent = { event_name: 'Release v27', start_date: compactDay(cursor), due_date: compactDay(cursor) };
-  const newDates = { start_date: compactDay(plusDays(cursor, 1)), due_date: compactDay(plusDays(cursor, 1)) };
+  const newEvent = { event_name: 'Release v27', start_date: compactDay(cursorDay), due_date: compactDay(cursorDay) };
+  const newDates = { start_date: compactDay(plusDays(cursorDay, 1)), due_date: compactDay(plusDays(cursorDay, 1)) };
   return [
     buildListCall('/events', 'events', 'Events that begin in these days', {
       start_from: compactDay(from),
@@ -54,10 +54,15 @@ export function apiCallsFor(
     {
       description: 'Move an event',
       method: 'PUT',
-      path: `/events/${eventId}`,
+      path: `/events/${exampleEventId}`,
       body: newDates,
-      sdk: `events.update(${eventId}, ${toObjectLiteral(newDates)})`,
+      sdk: `events.update(${exampleEventId}, ${toObjectLiteral(newDates)})`,
     },
-    { description: 'Delete an event', method: 'DELETE', path: `/events/${eventId}`, sdk: `events.delete(${eventId})` },
+    {
+      description: 'Delete an event',
+      method: 'DELETE',
+      path: `/events/${exampleEventId}`,
+      sdk: `events.delete(${exampleEventId})`,
+    },
   ];
 }

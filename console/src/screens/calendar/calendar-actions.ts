@@ -12,7 +12,7 @@ const quoteEventName = ({ event_name }: CalendarEvent) => `“${event_name}”`;
 
 const showErrorToast = (error: unknown) => showToast(describeError(error), { isError: true });
 
-const inputFromEvent = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
+const eventInputFromEvent = ({ event_name, start_date, due_date, project_id }: CalendarEvent): EventInput => {
   return { event_name, start_date, due_date, project_id };
 };
 
@@ -109,7 +109,7 @@ export async function deleteEvent(event: CalendarEvent): Promise<void> {
 
 async function undoDeleteEvent(event: CalendarEvent): Promise<void> {
   try {
-    eventCache.putEvent(await client.events.create(inputFromEvent(event)));
+    eventCache.putEvent(await client.events.create(eventInputFromEvent(event)));
     showToast(`${quoteEventName(event)} is back.`);
   } catch (error) {
     showErrorToast(error);
@@ -118,7 +118,7 @@ async function undoDeleteEvent(event: CalendarEvent): Promise<void> {
 
 export async function duplicateEvent(event: CalendarEvent): Promise<void> {
   try {
-    const eventCopy = await client.events.create(inputFromEvent(event));
+    const eventCopy = await client.events.create(eventInputFromEvent(event));
     eventCache.putEvent(eventCopy);
     showToast(`${quoteEventName(eventCopy)} duplicated.`, { undo: () => void undoCreateEvents([eventCopy]) });
   } catch (error) {

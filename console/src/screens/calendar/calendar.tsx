@@ -132,7 +132,7 @@ export default function CalendarScreen() {
     <Page
       title={formatViewTitle(view, day, days)}
       isWide
-      calls={apiCallsFor(days, { cursor: cursorDay, eventId: exampleEventId, hasTasks })}
+      calls={apiCallsFor(days, { cursorDay, exampleEventId, hasTasks })}
       actions={
         <>
           <span class="row steps">
@@ -174,7 +174,7 @@ export default function CalendarScreen() {
         </div>
         <StatusLine rangeData={held} isFiltered={text !== '' || chosen.length > 0} entryCount={entries.length} />
         {view === 'list' ? (
-          <Agenda days={days} entries={entries} onOpen={openEntry} onKey={onEntryKey} />
+          <Agenda days={days} entries={entries} onOpen={openEntry} onEntryKey={onEntryKey} />
         ) : (
           <CalendarBoard
             {...{ view, day, days, entries, cursorDay, callbacks: gridCallbacks, onEntryKey }}
@@ -185,7 +185,7 @@ export default function CalendarScreen() {
       </div>
       {openDialog === 'help' && <ShortcutsDialog onClose={() => setOpenDialog(undefined)} />}
       {openDialog === 'exchange' && (
-        <LazyImportExportDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
+        <LazySubscribeOrImportDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
       )}
       {typeof openDialog === 'object' && 'draft' in openDialog && (
         <EventDialog
@@ -210,7 +210,7 @@ export default function CalendarScreen() {
 }
 
 /** Loads the code of the dialog for import and subscription on demand. */
-function LazyImportExportDialog(props: ComponentProps<typeof import('./import-export.tsx').default>) {
+function LazySubscribeOrImportDialog(props: ComponentProps<typeof import('./import-export.tsx').default>) {
   const { data } = useQuery(() => import('./import-export.tsx'), []);
   return data === undefined ? null : <data.default {...props} />;
 }
@@ -356,7 +356,7 @@ function DayDialog({ day, entries, onOpen, onEntryKey, onNewEvent, onClose }: Da
     <Dialog title={formatLongDay(day)} onClose={onClose}>
       <div class="agenda in-dialog">
         {entriesOnDay.map((entry) => (
-          <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onKey={onEntryKey} />
+          <AgendaRow key={entry.id} entry={entry} onOpen={onOpen} onEntryKey={onEntryKey} />
         ))}
       </div>
       <div class="ends">

@@ -72,7 +72,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
           onProgress: setCreatedCount,
           signal: abortController.signal,
         });
-      else await createEvent(toEventInput(values));
+      else await createEvent(eventInputFromDraft(values));
       onClose();
       onDone(values.startDay);
     } catch (error) {
@@ -281,13 +281,13 @@ function findInvalidField({
   return isEndBeforeStart ? 'due' : undefined;
 }
 
-function toEventInput(draft: EventDraft): EventInput {
+function eventInputFromDraft(draft: EventDraft): EventInput {
   return { event_name: draft.name.trim(), ...formToEventDates(draft), project_id: draft.projectId };
 }
 
 /** Returns the API inputs of a repeated event: one event per day. */
 function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): readonly EventInput[] {
-  const baseInput = toEventInput(draft);
+  const baseInput = eventInputFromDraft(draft);
   return toDayOffsets(eventDays).map((dayOffset) => ({
     ...baseInput,
     ...moveDates(formToEventDates(draft), dayOffset * DAY_S),
@@ -297,7 +297,7 @@ function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): rea
 /** Sends only the changed fields, so that concurrent edits of other fields are kept. */
 async function saveChanges(event: CalendarEvent, draft: EventDraft): Promise<void> {
   const originalDraft = toEventDraft(event);
-  const eventInput = toEventInput(draft);
+  const eventInput = eventInputFromDraft(draft);
   const hasChanged = (...fieldNames: readonly (keyof EventDraft)[]) =>
     fieldNames.some((name) => originalDraft[name] !== draft[name]);
   const hasToggledAllDay = (originalDraft.startTime === '') !== (draft.startTime === '');

@@ -23,7 +23,7 @@ type ParseContext<P extends NamedProject> = {
 
 /**
  * Result of the parser. `days`, `times` and `project` are undefined if the line does not contain them. Times are
- * `HH:MM`. A single day is a range that begins and ends on this day.
+ * `HH:MM`. Days and times always have an end: a single day ends on the same day, a single time one hour later.
  */
 export type ParsedLine<P extends NamedProject> = {
   readonly name: string;
@@ -70,7 +70,7 @@ function formatDayIfValid(year: number, month: number, dayOfMonth: number): Day 
   return `${padNumber(year, 4)}-${padNumber(month, 2)}-${padNumber(dayOfMonth, 2)}`;
 }
 
-/** Creates a parsed day from a date; undefined if no such date exists. Without a year, the day matches every year. */
+/** Creates a parsed day from a date; undefined if no such date exists. Without a year, it matches in every year. */
 function createCalendarDay(dayOfMonth: number, month: number, year: string | undefined): ParsedDay | undefined {
   if (year !== undefined) {
     const day = formatDayIfValid(year.length === 2 ? 2000 + Number(year) : Number(year), month, dayOfMonth);

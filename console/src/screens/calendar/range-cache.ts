@@ -16,7 +16,7 @@ export type RangeData = {
   readonly isComplete: boolean;
 };
 
-const EVENTS_PER_PAGE = 1_000;
+const ENTRIES_PER_PAGE = 1_000;
 /** Maximum number of events that are loaded for one range; to see all, the user must choose a shorter range. */
 export const MAX_EVENTS_PER_RANGE = 10_000;
 const MAX_CACHED_RANGES = 8;
@@ -204,7 +204,7 @@ export class RangeCache {
     };
     const eventRequests = eventFiltersFor(days).map(async (filters, index) => {
       const loadPage = async (offset: number) => {
-        const { data, paging } = await client.events.list({ ...filters, limit: EVENTS_PER_PAGE, offset }, options);
+        const { data, paging } = await client.events.list({ ...filters, limit: ENTRIES_PER_PAGE, offset }, options);
         for (const event of data) eventsById.set(event.event_id, event);
         totalByRequest[index] = paging.total_records;
         onPart?.(buildRangeData(false));
@@ -217,7 +217,7 @@ export class RangeCache {
       for (const offset of listFurtherPageOffsets(Math.min(total, MAX_EVENTS_PER_RANGE)))
         if (!expectedOffsets.includes(offset)) await loadPage(offset);
     });
-    const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: EVENTS_PER_PAGE };
+    const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: ENTRIES_PER_PAGE };
     const taskRequest = hasTasks ? listFullPage(client.tasks, taskFilters, abortSignal) : undefined;
     const loadTasks = async () => {
       tasks = (await taskRequest)?.data.filter(({ archived }) => archived === '0') ?? [];
@@ -254,8 +254,8 @@ export class RangeCache {
 
 const listFurtherPageOffsets = (total: number) =>
   Array.from(
-    { length: Math.max(Math.ceil(total / EVENTS_PER_PAGE) - 1, 0) },
-    (_, index) => (index + 1) * EVENTS_PER_PAGE,
+    { length: Math.max(Math.ceil(total / ENTRIES_PER_PAGE) - 1, 0) },
+    (_, index) => (index + 1) * ENTRIES_PER_PAGE,
   );
 
 const waitForIdle = () =>

@@ -69,7 +69,7 @@ export const daysBetween = (from: Day, to: Day): number => dayNumberOf(to) - day
 /** Returns the weekday of a day; 0 is Sunday. */
 export const weekdayOf = (day: Day): number => (((dayNumberOf(day) + 4) % 7) + 7) % 7;
 
-const padTwoDigits = (number: number) => String(number).padStart(2, '0');
+const padToTwoDigits = (number: number) => String(number).padStart(2, '0');
 
 /** Returns the number of days in a month; `month` is 1 to 12. */
 export function daysInMonth(year: number, month: number): number {
@@ -82,7 +82,7 @@ export function plusMonths(day: Day, count: number): Day {
   const totalMonths = year * 12 + month - 1 + count;
   const [targetYear, targetMonth] = [Math.floor(totalMonths / 12), (totalMonths % 12) + 1];
   if (targetYear < 1 || targetYear > 9999) return day;
-  return `${String(targetYear).padStart(4, '0')}-${padTwoDigits(targetMonth)}-${padTwoDigits(Math.min(dayOfMonth, daysInMonth(targetYear, targetMonth)))}`;
+  return `${String(targetYear).padStart(4, '0')}-${padToTwoDigits(targetMonth)}-${padToTwoDigits(Math.min(dayOfMonth, daysInMonth(targetYear, targetMonth)))}`;
 }
 
 /** Returns the first day of the week that contains a day; for `firstWeekday`, 0 is Sunday. */
@@ -121,7 +121,7 @@ export function plusSeconds(timestamp: ApiTimestamp, addedSeconds: number): ApiT
   const totalSeconds = hours * HOUR_S + minutes * 60 + seconds + addedSeconds;
   const dayCount = Math.floor(totalSeconds / DAY_S);
   const secondsOfDay = totalSeconds - dayCount * DAY_S;
-  const timeOfDay = `${padTwoDigits(Math.floor(secondsOfDay / HOUR_S))}:${padTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padTwoDigits(secondsOfDay % 60)}`;
+  const timeOfDay = `${padToTwoDigits(Math.floor(secondsOfDay / HOUR_S))}:${padToTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padToTwoDigits(secondsOfDay % 60)}`;
   return toTimestamp(plusDays(dayOf(timestamp), dayCount), timeOfDay);
 }
 

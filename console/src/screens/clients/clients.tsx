@@ -33,7 +33,7 @@ function readClientFilters(): ClientFilters {
   };
 }
 
-export default function Clients() {
+export default function ClientsScreen() {
   const filters = readClientFilters();
   const records = useRecords((signal) => listFullPage(client.clients, filters, signal), [filters], clientResource.idOf);
   const deletion = useDelete(clientResource, { onDeleted: records.remove, onRestored: records.append });
@@ -114,21 +114,21 @@ type ClientRowProps = {
 };
 
 function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
-  const sharedProps = { editableResource: clientResource, record: row, onChange };
+  const fieldProps = { editableResource: clientResource, record: row, onChange };
   const detailHref = hrefTo('clients', row.client_id);
   return (
     <tr>
       <td class="name">
-        <InlineField {...sharedProps} field={clientFields.name} href={detailHref} />
+        <InlineField {...fieldProps} field={clientFields.name} href={detailHref} />
       </td>
       <td class="where">
-        <InlineField {...sharedProps} field={clientFields.email} />
+        <InlineField {...fieldProps} field={clientFields.email} />
       </td>
       <td class="where">
-        <InlineField {...sharedProps} field={clientFields.tel} />
+        <InlineField {...fieldProps} field={clientFields.tel} />
       </td>
       <td class="state">
-        <InlineField {...sharedProps} field={clientFields.state} />
+        <InlineField {...fieldProps} field={clientFields.state} />
       </td>
       <td class="more">
         <Menu

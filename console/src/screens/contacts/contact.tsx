@@ -4,7 +4,7 @@ import { hrefTo, navigate, type RecordProps } from '../../app/router.ts';
 import { Button } from '../../components/button.tsx';
 import { Page } from '../../components/page.tsx';
 import { RelativeTime } from '../../components/timestamp.tsx';
-import { buildClientField, contactFields, contactResource } from '../../records/contact-list.tsx';
+import { buildContactClientField, contactFields, contactResource } from '../../records/contact-list.tsx';
 import { useDelete } from '../../records/delete-with-undo.tsx';
 import { FieldList } from '../../records/editable-fields.tsx';
 import { RecordPage } from '../../records/record-loader.tsx';
@@ -53,7 +53,7 @@ function ContactDetails({
           editableResource={contactResource}
           record={record}
           onChange={onChange}
-          fields={[name, role, company, buildClientField(record, clientsQuery.data), email, tel, mobile, fax]}
+          fields={[name, role, company, buildContactClientField(record, clientsQuery.data), email, tel, mobile, fax]}
         >
           <div>
             <dt>Created</dt>

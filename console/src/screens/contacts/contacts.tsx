@@ -2,7 +2,7 @@ import { Page } from '../../components/page.tsx';
 import { ContactList, readContactFilters } from '../../records/contact-list.tsx';
 import { toQueryString } from '../../records/record-list.tsx';
 
-export default function Contacts() {
+export default function ContactsScreen() {
   const filters = readContactFilters();
   const exampleContact = { contact_name: 'Front desk', tel: '+41 44 000 00 00' };
   return (

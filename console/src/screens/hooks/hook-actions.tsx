@@ -94,13 +94,13 @@ async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
     { kind: hook.event, limit: MAX_OCCURRENCES_CHECKED },
     { signal },
   );
-  const missedCount = recentActivityPage.data.filter(
+  const sinceEndCount = recentActivityPage.data.filter(
     ({ occurred_at, deliveries }) =>
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;
   return {
     undelivered: undeliveredPage.paging.total_records,
-    since: missedCount,
-    isMore: missedCount === MAX_OCCURRENCES_CHECKED,
+    since: sinceEndCount,
+    isMore: sinceEndCount === MAX_OCCURRENCES_CHECKED,
   };
 }

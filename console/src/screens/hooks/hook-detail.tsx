@@ -31,12 +31,12 @@ const DELIVERIES_PER_PAGE = 20;
 async function loadHookDetails(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
   const isOwnHook = hook.user_id === currentSession().user.user_id;
-  const [hourlyStats, owner] = await Promise.all([
+  const [hourlyCountsPage, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
     isOwnHook ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
-  return { hook, hours: hourlyStats.data, owner: owner && displayNameOf(owner) };
+  return { hook, hours: hourlyCountsPage.data, owner: owner && displayNameOf(owner) };
 }
 
 /** Page of one hook: advice if it is failing or has ended, its details, its signing secret and its deliveries. */

@@ -40,15 +40,15 @@ function useTargetCheck(targetUrl: string): TargetCheckResult | undefined {
   useEffect(() => {
     setCheckResult(undefined);
     if (targetUrl === '') return;
-    const controller = new AbortController();
+    const abortController = new AbortController();
     const runTargetCheck = () =>
-      void checkTargetUrl(targetUrl, controller.signal).then((result) => {
-        if (!controller.signal.aborted) setCheckResult(result);
+      void checkTargetUrl(targetUrl, abortController.signal).then((result) => {
+        if (!abortController.signal.aborted) setCheckResult(result);
       });
     const timer = setTimeout(runTargetCheck, TARGET_CHECK_DEBOUNCE_MS);
     return () => {
       clearTimeout(timer);
-      controller.abort();
+      abortController.abort();
     };
   }, [targetUrl]);
   return checkResult;

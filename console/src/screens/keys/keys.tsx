@@ -87,7 +87,7 @@ export default function KeysScreen() {
               key={key.id}
               apiKey={key}
               owner={usersQuery.data?.find(({ user_id }) => user_id === key.user_id)}
-              onNarrow={() => setOpenDialog({ action: 'narrow', key })}
+              onEdit={() => setOpenDialog({ action: 'narrow', key })}
               onRevoke={() => setOpenDialog({ action: 'revoke', key })}
             />
           ))}
@@ -127,11 +127,11 @@ export default function KeysScreen() {
 type KeyRowProps = {
   readonly apiKey: ApiKey;
   readonly owner: User | undefined;
-  readonly onNarrow: () => void;
+  readonly onEdit: () => void;
   readonly onRevoke: () => void;
 };
 
-function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
+function KeyRow({ apiKey, owner, onEdit, onRevoke }: KeyRowProps) {
   return (
     <li>
       <Icon name="key" />
@@ -157,7 +157,7 @@ function KeyRow({ apiKey, owner, onNarrow, onRevoke }: KeyRowProps) {
         <Menu
           label={`What to do with ${keyLabelOf(apiKey)}`}
           items={[
-            { text: 'Rename or narrow…', icon: 'pencil', onPick: onNarrow },
+            { text: 'Rename or narrow…', icon: 'pencil', onPick: onEdit },
             { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
           ]}
         />

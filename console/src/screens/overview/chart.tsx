@@ -7,7 +7,7 @@ const MINUTE_COUNT = 60;
 const BAR_WIDTH = 10;
 const CHART_HEIGHT = 100;
 
-type MinuteBar = { readonly at: number; readonly delivered: number; readonly failed: number };
+type MinuteBar = { readonly minuteStartMs: number; readonly delivered: number; readonly failed: number };
 
 /** Returns one bar for each of the last 60 minutes, oldest first, also for minutes without attempts. */
 function buildMinuteBars({ minutes }: Overview, now: number): readonly MinuteBar[] {
@@ -19,7 +19,7 @@ function buildMinuteBars({ minutes }: Overview, now: number): readonly MinuteBar
   return Array.from({ length: MINUTE_COUNT }, (_, index) => {
     const minuteStartMs = newestMinuteMs - (MINUTE_COUNT - 1 - index) * MINUTE_MS;
     const { delivered = '0', failed = '0' } = countsByMinute.get(minuteStartMs) ?? {};
-    return { at: minuteStartMs, delivered: Number(delivered), failed: Number(failed) };
+    return { minuteStartMs, delivered: Number(delivered), failed: Number(failed) };
   });
 }
 
@@ -52,7 +52,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
             </>
           ) : (
             <span class="number">
-              {formatClockTime(hoveredBar.at)}: {hoveredBar.delivered} delivered, {hoveredBar.failed} failed
+              {formatClockTime(hoveredBar.minuteStartMs)}: {hoveredBar.delivered} delivered, {hoveredBar.failed} failed
             </span>
           )}
         </span>
@@ -76,12 +76,16 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
               height={0.6}
             />
           ))}
-          {bars.map(({ at, delivered, failed }, index) => {
+          {bars.map(({ minuteStartMs, delivered, failed }, index) => {
             const deliveredHeight = (delivered / scaleMax) * CHART_HEIGHT;
             const failedHeight = (failed / scaleMax) * CHART_HEIGHT;
             const barX = index * BAR_WIDTH + 1.5;
             return (
-              <g key={at} class={index === hoveredIndex ? 'pointed' : ''} onPointerEnter={() => setHoveredIndex(index)}>
+              <g
+                key={minuteStartMs}
+                class={index === hoveredIndex ? 'pointed' : ''}
+                onPointerEnter={() => setHoveredIndex(index)}
+              >
                 <rect class="whole" x={index * BAR_WIDTH} y={0} width={BAR_WIDTH} height={CHART_HEIGHT} />
                 <rect
                   class="delivered"
@@ -103,7 +107,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         </svg>
         <div class="times small soft number">
           {[0, 15, 30, 45].map((index) => (
-            <span key={index}>{formatClockTime(bars[index]?.at ?? 0)}</span>
+            <span key={index}>{formatClockTime(bars[index]?.minuteStartMs ?? 0)}</span>
           ))}
           <span>now</span>
         </div>
@@ -119,9 +123,9 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
             </tr>
           </thead>
           <tbody>
-            {bars.map(({ at, delivered, failed }) => (
-              <tr key={at}>
-                <th scope="row">{formatClockTime(at)}</th>
+            {bars.map(({ minuteStartMs, delivered, failed }) => (
+              <tr key={minuteStartMs}>
+                <th scope="row">{formatClockTime(minuteStartMs)}</th>
                 <td>{delivered}</td>
                 <td>{failed}</td>
               </tr>

@@ -20,7 +20,7 @@ type DialogState =
   | { readonly dialogName: 'change' | 'link' | 'sessions' | 'delete'; readonly person: User };
 
 /** Screen with the users of the account: roles, invitation links and sessions. For admins only. */
-export default function People() {
+export default function PeopleScreen() {
   return isAdmin() ? <PeopleList /> : <AdminsOnly />;
 }
 

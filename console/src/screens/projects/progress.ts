@@ -3,7 +3,7 @@ import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { useQuery } from '../../app/use-query.ts';
 
-/** Progress of a project. `tasks` has the numbers of its tasks; undefined if the percentage was set by hand. */
+/** Progress of a project. `tasks` contains task counts; it is undefined if the percentage was set by hand. */
 export type ProjectProgress = {
   readonly percent: number;
   readonly tasks?: { readonly total: number; readonly completed: number };

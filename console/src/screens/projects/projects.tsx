@@ -48,7 +48,7 @@ function readProjectFilters(): ProjectFilters {
   };
 }
 
-export default function Projects() {
+export default function ProjectsScreen() {
   const filters = readProjectFilters();
   const clientsQuery = useClients();
   const records = useRecords(
@@ -136,30 +136,30 @@ type ProjectRowProps = {
 };
 
 function ProjectRow({ project, progress, clientField, onChange, onDelete }: ProjectRowProps) {
-  const sharedProps = { editableResource: projectResource, record: project, onChange };
+  const fieldProps = { editableResource: projectResource, record: project, onChange };
   const detailHref = hrefTo('projects', project.project_id);
   return (
     <tr>
       <td class="name">
         <div class="name-line">
           <ColorDot color={project.color} />
-          <InlineField {...sharedProps} field={projectFields.name} href={detailHref} />
+          <InlineField {...fieldProps} field={projectFields.name} href={detailHref} />
           <Tags tags={project.tags} />
         </div>
       </td>
       <td class="where">
-        <InlineField {...sharedProps} field={clientField} />
+        <InlineField {...fieldProps} field={clientField} />
       </td>
       <td class="when">
-        <InlineField {...sharedProps} field={projectFields.due} />
+        <InlineField {...fieldProps} field={projectFields.due} />
       </td>
       <td class="far">
-        <InlineField {...sharedProps} field={projectFields.progress}>
+        <InlineField {...fieldProps} field={projectFields.progress}>
           {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
       </td>
       <td class="state">
-        <InlineField {...sharedProps} field={projectFields.state} />
+        <InlineField {...fieldProps} field={projectFields.state} />
       </td>
       <td class="more">
         <Menu

@@ -3,7 +3,7 @@ import { toQueryString } from '../../records/record-list.tsx';
 import { useProjects } from '../../records/records.ts';
 import { readTaskFilters, TaskList } from '../../records/task-list.tsx';
 
-export default function Tasks() {
+export default function TasksScreen() {
   const projectsQuery = useProjects();
   const filters = readTaskFilters();
   const exampleProjectId = filters.project_id ?? projectsQuery.data?.[0]?.project_id ?? '1';

@@ -25,7 +25,7 @@ type EntryToCheck = Pick<TimeEntry, 'user_id' | 'date'> & { readonly entry_id?: 
  *
  * @throws DayTooLongError
  */
-export async function failIfDayTotalTooLong({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
+export async function requireDayTotalWithinLimit({ user_id, date, entry_id, seconds }: EntryToCheck): Promise<void> {
   const dayFilters = { user_id, date_from: compactDay(date), date_to: compactDay(date) };
   const otherEntries = (await collectAll(client.timeEntries.each(dayFilters))).filter(
     (otherEntry) => otherEntry.entry_id !== entry_id,
@@ -47,7 +47,7 @@ const timeEntriesWithDayLimit: typeof client.timeEntries = {
     const seconds = Number(updatedEntry.seconds);
     // Check only if the day changes or the time grows: a day that already exceeds 24 hours can still be corrected.
     if (date !== currentEntry.date || seconds > Number(currentEntry.seconds)) {
-      await failIfDayTotalTooLong({ ...currentEntry, date, seconds });
+      await requireDayTotalWithinLimit({ ...currentEntry, date, seconds });
     }
     return client.timeEntries.update(id, changes, options);
   },

@@ -15,7 +15,13 @@ import { useDelete } from '../../records/delete-with-undo.tsx';
 import { InlineField } from '../../records/editable-fields.tsx';
 import { useRecords } from '../../records/records.ts';
 import { explainBareNumber, formatHoursAndMinutes, mondayOf, parseDuration, validateDuration } from './durations.ts';
-import { compactDay, failIfDayTotalTooLong, isRunningTimer, timeEntryFields, timeEntryResource } from './entries.ts';
+import {
+  compactDay,
+  isRunningTimer,
+  requireDayTotalWithinLimit,
+  timeEntryFields,
+  timeEntryResource,
+} from './entries.ts';
 import { RunningTimer, StartTimerForm, TaskSelect } from './timer.tsx';
 import '../../records/records.css';
 import './time.css';
@@ -30,7 +36,7 @@ function readMonday(): string {
 }
 
 /** Screen with the time sheet of a week, a timer, and a form for manual time entries. */
-export default function Time() {
+export default function TimeScreen() {
   const monday = readMonday();
   const sunday = plusDays(monday, 6);
   const user_id = currentSession().user.user_id;
@@ -90,7 +96,7 @@ export default function Time() {
           </EmptyState>
         )}
         {finishedEntries !== undefined && finishedEntries.length > 0 && (
-          <WeekSheet entries={finishedEntries} monday={monday} />
+          <WeekSheet weekEntries={finishedEntries} monday={monday} />
         )}
       </section>
       <section class="card" aria-label="Entries">
@@ -140,13 +146,7 @@ export default function Time() {
 }
 
 /** Table of a week: one row per task, one column per day, with totals. */
-function WeekSheet({
-  entries: weekEntries,
-  monday,
-}: {
-  readonly entries: readonly TimeEntry[];
-  readonly monday: string;
-}) {
+function WeekSheet({ weekEntries, monday }: { readonly weekEntries: readonly TimeEntry[]; readonly monday: string }) {
   const days = DAY_OFFSETS.map((dayOffset) => plusDays(monday, dayOffset));
   const entriesByTask = [...Map.groupBy(weekEntries, ({ task_id }) => task_id)];
   const sumSeconds = (listedEntries: readonly TimeEntry[]) =>
@@ -208,26 +208,26 @@ type EntryFormProps = {
 
 /** Form that creates a manual time entry. */
 function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
-  const [selectedTaskId, setSelectedTaskId] = useState('');
+  const [chosenTaskId, setChosenTaskId] = useState('');
   const [date, setDate] = useState('');
-  const [time, setTime] = useState('');
+  const [timeText, setTimeText] = useState('');
   const [description, setDescription] = useState('');
   const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const taskId = selectedTaskId || tasks[0]?.task_id;
-  const bareNumberHint = explainBareNumber(time);
+  const taskId = chosenTaskId || tasks[0]?.task_id;
+  const bareNumberHint = explainBareNumber(timeText);
   const addEntry = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
-    const inputError = validateDuration(time);
-    if (inputError !== undefined) return setErrorText(inputError);
+    const validationError = validateDuration(timeText);
+    if (validationError !== undefined) return setErrorText(validationError);
     if (taskId === undefined) return setErrorText('There is no open task to enter it for.');
-    const seconds = parseDuration(time) ?? 0;
+    const seconds = parseDuration(timeText) ?? 0;
     setBusy(true);
     try {
-      await failIfDayTotalTooLong({ user_id: currentSession().user.user_id, date: date || day, seconds });
+      await requireDayTotalWithinLimit({ user_id: currentSession().user.user_id, date: date || day, seconds });
       await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
-      setTime('');
+      setTimeText('');
       setDescription('');
       setErrorText(undefined);
       onAdd();
@@ -239,17 +239,17 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
   };
   return (
     <form class="row enter" aria-label="Enter time" onSubmit={addEntry}>
-      <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setSelectedTaskId} />
+      <TaskSelect label="Task" tasks={tasks} value={taskId ?? ''} onChange={setChosenTaskId} />
       <TextField label="Day" type="date" value={date || day} onInput={setDate} />
       <TextField
         label="Time"
         placeholder="1:30"
         autoComplete="off"
-        value={time}
+        value={timeText}
         {...(errorText !== undefined && { errorText })}
         {...(bareNumberHint !== undefined && { hint: bareNumberHint })}
         onInput={(text) => {
-          setTime(text);
+          setTimeText(text);
           setErrorText(undefined);
         }}
       />

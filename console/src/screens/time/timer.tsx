@@ -8,7 +8,7 @@ import { Button } from '../../components/button.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { explainBareNumber, parseDuration, validateDuration } from './durations.ts';
-import { DayTooLongError, failIfDayTotalTooLong } from './entries.ts';
+import { DayTooLongError, requireDayTotalWithinLimit } from './entries.ts';
 
 type RunningTimerProps = {
   readonly timer: TimeEntry;
@@ -66,7 +66,7 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
   const [timeText, setTimeText] = useState('');
   const [errorText, setErrorText] = useState<string>();
   const [isBusy, setBusy] = useState(false);
-  const durationHint = explainBareNumber(timeText);
+  const bareNumberHint = explainBareNumber(timeText);
   const runAndReportEnd = async (action: () => Promise<unknown>) => {
     setBusy(true);
     try {
@@ -93,7 +93,7 @@ function CorrectionForm({ timer, reason, onEnded }: CorrectionFormProps) {
         autoFocus
         value={timeText}
         {...(errorText !== undefined && { errorText })}
-        {...(durationHint !== undefined && { hint: durationHint })}
+        {...(bareNumberHint !== undefined && { hint: bareNumberHint })}
         onInput={(text) => {
           setTimeText(text);
           setErrorText(undefined);
@@ -154,11 +154,11 @@ export function TaskSelect({ label, tasks, value, onChange }: TaskSelectProps) {
 }
 
 function renderElapsedTime(seconds: number) {
-  const padTwoDigits = (part: number) => String(part).padStart(2, '0');
+  const padToTwoDigits = (part: number) => String(part).padStart(2, '0');
   return (
     <>
-      {Math.floor(seconds / 3_600)}:{padTwoDigits(Math.floor(seconds / 60) % 60)}
-      <span class="soft">:{padTwoDigits(seconds % 60)}</span>
+      {Math.floor(seconds / 3_600)}:{padToTwoDigits(Math.floor(seconds / 60) % 60)}
+      <span class="soft">:{padToTwoDigits(seconds % 60)}</span>
     </>
   );
 }
@@ -170,8 +170,8 @@ function renderElapsedTime(seconds: number) {
 const startedAtMsOf = ({ date_started }: TimeEntry) => new Date(date_started.replace(' ', 'T')).getTime();
 
 /**
- * Returns the elapsed seconds of a timer. Start times have no zone, so the result is negative if the clock was set back
- * or the user has moved to a time zone further west.
+ * Returns the elapsed seconds of a timer. The result is negative if the clock was set back, or if the user has moved to
+ * a time zone further west, because start times have no time zone.
  */
 const elapsedSecondsOf = (timer: TimeEntry, now: number) => Math.round((now - startedAtMsOf(timer)) / 1_000);
 
@@ -183,7 +183,7 @@ const startTimer = (taskId: string) =>
 
 /** Stops a timer, which converts it to a finished time entry. */
 async function stopTimer(timer: TimeEntry, seconds: number): Promise<void> {
-  await failIfDayTotalTooLong({ ...timer, seconds });
+  await requireDayTotalWithinLimit({ ...timer, seconds });
   const date_stopped = formatLocalTimestamp(new Date(startedAtMsOf(timer) + seconds * 1_000));
   await updateIfUnchanged(client.timeEntries, timer.entry_id, { seconds, date_stopped }, timer);
 }

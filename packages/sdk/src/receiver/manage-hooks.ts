@@ -41,19 +41,19 @@ export async function findHooks({ carillon, receiverUrl, kinds, signal }: Receiv
  *
  * @param createsMissingHooks whether to create missing hooks
  */
-export async function reconcileHooks(receiverHooks: ReceiverHookSettings, createsMissingHooks: boolean): Promise<void> {
-  if (receiverHooks.receiverUrl === undefined) return;
-  const hooks = await findHooks(receiverHooks);
+export async function reconcileHooks(hookSettings: ReceiverHookSettings, createsMissingHooks: boolean): Promise<void> {
+  if (hookSettings.receiverUrl === undefined) return;
+  const hooks = await findHooks(hookSettings);
   const errors: unknown[] = [];
-  for (const kind of receiverHooks.kinds) {
+  for (const kind of hookSettings.kinds) {
     const hooksOfKind = hooks.filter(({ event }) => event === kind);
     try {
-      await reconcileKind(receiverHooks, kind, hooksOfKind, createsMissingHooks);
+      await reconcileKind(hookSettings, kind, hooksOfKind, createsMissingHooks);
     } catch (error) {
       // Ignore the error if the hook is live now: another process of the application may have repaired it concurrently.
       const isConcurrentChange =
         error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
-      const currentHooks = isConcurrentChange ? await findHooks(receiverHooks) : [];
+      const currentHooks = isConcurrentChange ? await findHooks(hookSettings) : [];
       if (!currentHooks.some(({ event, state }) => event === kind && state !== 'ended')) errors.push(error);
     }
   }

@@ -13,7 +13,7 @@ export type FeedSyncPorts = {
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
   readonly on: HandlersByKind;
-  readonly receiverHooks: ReceiverHookSettings;
+  readonly hookSettings: ReceiverHookSettings;
   readonly state: ReceiverState;
   readonly signal: AbortSignal;
   /**
@@ -40,27 +40,27 @@ export async function syncFeed(ports: FeedSyncPorts): Promise<void> {
  * Finds and saves the initial cursor. Creates the hooks first, so that the service stores pending deliveries from then
  * on.
  */
-async function findAndSaveInitialCursor({ carillon, receiverHooks, state, signal }: FeedSyncPorts): Promise<string> {
-  await reconcileHooks(receiverHooks, true);
+async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal }: FeedSyncPorts): Promise<string> {
+  await reconcileHooks(hookSettings, true);
   const initialCursor = await findInitialCursor({
     carillon,
-    hooks: await findHooks(receiverHooks),
-    kinds: receiverHooks.kinds,
+    hooks: await findHooks(hookSettings),
+    kinds: hookSettings.kinds,
     signal,
   });
   await state.save(initialCursor);
   return initialCursor;
 }
 
-async function handleEntriesAfter(ports: FeedSyncPorts, after: string | undefined): Promise<void> {
-  const { carillon, receiverHooks, state, signal } = ports;
-  let lastSavedCursor = after;
+async function handleEntriesAfter(ports: FeedSyncPorts, afterCursor: string | undefined): Promise<void> {
+  const { carillon, hookSettings, state, signal } = ports;
+  let lastSavedCursor = afterCursor;
   const saveCursor = async (cursor: string) => {
     if (cursor !== lastSavedCursor) await state.save(cursor);
     lastSavedCursor = cursor;
   };
   for await (const { data, next } of readFeedPages(
-    { feed: carillon.notifications, afterCursor: after, kinds: receiverHooks.kinds },
+    { feed: carillon.notifications, afterCursor, kinds: hookSettings.kinds },
     { signal },
   )) {
     for (const entry of data) {
@@ -73,10 +73,10 @@ async function handleEntriesAfter(ports: FeedSyncPorts, after: string | undefine
 
 /** Handles an entry of the feed. Returns whether there is a handler for its kind. */
 async function handleEntry(
-  { carillon, root, on, receiverHooks, signal }: FeedSyncPorts,
+  { carillon, root, on, hookSettings, signal }: FeedSyncPorts,
   entry: FeedEntry,
 ): Promise<boolean> {
-  const kind = receiverHooks.kinds.find((one) => one === entry.kind);
+  const kind = hookSettings.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
   const { id } = parseRecordUrl(root, entry.resource_url);

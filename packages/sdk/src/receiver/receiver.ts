@@ -127,7 +127,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const clientOptions = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(clientOptions);
   const { root } = resolveClientOptions(clientOptions);
-  const receiverHooks: ReceiverHookSettings = {
+  const hookSettings: ReceiverHookSettings = {
     carillon,
     receiverUrl: normalizeReceiverUrl(options.at),
     kinds: getHandledKinds(on),
@@ -137,7 +137,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let areHooksCreated = false;
   const { onGap = reportError } = options;
   const syncPorts: FeedSyncPorts = {
-    ...{ carillon, root, on, receiverHooks, state, signal: stopController.signal },
+    ...{ carillon, root, on, hookSettings, state, signal: stopController.signal },
     onGap(error) {
       // A restored service may have lost the hooks, so the next poll creates them again.
       areHooksCreated = false;
@@ -148,7 +148,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const feedSync = coalesceRuns(async () => {
     try {
       stopController.signal.throwIfAborted();
-      if (!hasReadPermission) await requireReadPermission(carillon, receiverHooks.kinds, stopController.signal);
+      if (!hasReadPermission) await requireReadPermission(carillon, hookSettings.kinds, stopController.signal);
       hasReadPermission = true;
       await (state.withLock === undefined ? syncFeed(syncPorts) : state.withLock(() => syncFeed(syncPorts)));
     } catch (error) {
@@ -165,7 +165,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     try {
       // Reconcile the hooks after the sync, because repaired hooks deliver old occurrences again. The sync has already
       // handled these.
-      await reconcileHooks(receiverHooks, createsMissingHooks);
+      await reconcileHooks(hookSettings, createsMissingHooks);
     } catch (error) {
       if (createsMissingHooks) areHooksCreated = false;
       reportError(error);

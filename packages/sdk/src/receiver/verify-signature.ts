@@ -62,4 +62,4 @@ function decodeBase64(base64: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 /** The current time, in milliseconds since the epoch. */
-export const now = (): number => Date.now();
+const now = (): number => Date.now();
