@@ -142,7 +142,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         "      this.#connection.exec('commit');",
-        "      for (const one of finishedWrites) if ('value' in one) one.waiting.resolve(one.value);\n      await new Promise<void>((resolve) => setImmediate(resolve));\n      this.#connection.exec('commit');",
+        "      for (const one of finishedWrites) if ('value' in one) one.waitingWrite.resolve(one.value);\n      await new Promise<void>((resolve) => setImmediate(resolve));\n      this.#connection.exec('commit');",
       ],
     ],
     caughtBy: {
@@ -200,8 +200,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
-        '    const flight = queue.beginAttempt(row, clock.now());\n',
-        "    const flight = queue.beginAttempt(row, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
+        '    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n',
+        "    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -245,7 +245,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a retry time stored while the clock was far ahead is honored',
     file: 'src/delivery/dispatcher/retry-policy.ts',
-    changes: [['return waitMs > longestMs ? 0 : waitMs;', 'return waitMs;']],
+    changes: [['return waitMs > maxRetryDelayMs ? 0 : waitMs;', 'return waitMs;']],
     caughtBy: {
       file: 'test/stories/operations/clock-set.test.ts',
       name: 'C18 a hook that failed while the clock was ahead is retried after a restart with the corrected clock',
@@ -536,7 +536,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'an invitation stays valid when the role of its user changes',
     file: 'src/resources/users/users.ts',
-    changes: [['    await revokeAfterRoleChange(write, userId);\n', '']],
+    changes: [['    await revokeInvitationsAfterRoleChange(write, userId);\n', '']],
     caughtBy: {
       file: 'test/stories/api/credentials.test.ts',
       name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
@@ -557,11 +557,11 @@ export function copySource(): SourceCopy {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Result of a test run: the tests that failed, and the output. */
-export type MutationRun = { readonly failedTests: readonly string[]; readonly output: string };
+/** Result of one test; `report` is the part of the output about it, or the end of the output if it did not run. */
+export type TestRun = { readonly result: 'passed' | 'failed' | 'did not run'; readonly report: string };
 
 /** Applies a mutation to a copy, runs its test, and reverts it. Throws if the change no longer fits the source. */
-export function runMutation(mutation: Mutation, copy: SourceCopy): Promise<MutationRun> {
+export function runMutation(mutation: Mutation, copy: SourceCopy): Promise<TestRun> {
   return withMutation(mutation, copy, () => runTest(mutation.caughtBy, copy.folder));
 }
 
@@ -589,21 +589,24 @@ function applyChanges(original: string, changes: Mutation['changes'], where: str
   }, original);
 }
 
-/** Runs one test of a file; returns the names of the tests that failed. */
-export function runTest({ file, name }: TestReference, folder: string): Promise<MutationRun> {
-  const exactly = `^${name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
-  const args = ['--test-reporter=tap', `--test-name-pattern=${exactly}`, join(folder, file)];
+/**
+ * Runs a test file and returns the result of one of its tests. The whole file runs: if all other tests were filtered
+ * out, the runner would stop the services of the file while the file still uses them to define its tests.
+ */
+export function runTest({ file, name }: TestReference, folder: string): Promise<TestRun> {
   const environment = Object.fromEntries(
     Object.entries(process.env).filter(([variable]) => !variable.startsWith('NODE_')),
   );
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      args,
-      { env: { ...environment, TEST_STORES: 'SQLite' }, timeout: 60_000, maxBuffer: 2 ** 26 },
+      ['--test-reporter=tap', join(folder, file)],
+      { env: { ...environment, TEST_STORES: 'SQLite' }, timeout: 120_000, maxBuffer: 2 ** 26 },
       (_error, output, errors) => {
-        const red = [...output.matchAll(/^not ok \d+ - (.*)$/gm)].map(([, text = '']) => text.replaceAll('\\', ''));
-        resolve({ failedTests: red, output: output + errors });
+        const isAboutTest = (report: string) => report.slice(0, report.indexOf('\n')).replaceAll('\\', '') === name;
+        const report = output.split(/^# Subtest: /m).find(isAboutTest);
+        if (report === undefined) resolve({ result: 'did not run', report: (output + errors).slice(-1_000) });
+        else resolve({ result: /^ok /m.test(report) ? 'passed' : 'failed', report });
       },
     );
   });

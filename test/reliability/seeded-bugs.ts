@@ -134,13 +134,12 @@ async function executeMutations({ count, log }: RunParameters): Promise<RunResul
 async function findMutationFault(mutation: Mutation, copy: ReturnType<typeof copySource>): Promise<string | undefined> {
   const { description, caughtBy } = mutation;
   const unmutated = await runTest(caughtBy, copy.folder);
-  if (unmutated.failedTests.length > 0 || !unmutated.output.includes(`ok 1 - ${caughtBy.name}`))
-    return `${description}: ${caughtBy.name} does not pass without it: ${unmutated.output.slice(-1_000)}`;
-  const { failedTests, output } = await runMutation(mutation, copy);
+  if (unmutated.result !== 'passed')
+    return `${description}: without it, ${caughtBy.name} ${unmutated.result}: ${unmutated.report}`;
+  const mutated = await runMutation(mutation, copy);
+  if (mutated.result !== 'failed')
+    return `${description}: with it, ${caughtBy.name} ${mutated.result}: ${mutated.report}`;
   // A renamed identifier would make the test fail for a reason other than the bug.
-  const [brokenCode] = /^.*\b(?:ReferenceError|SyntaxError|TypeError): .*$/m.exec(output) ?? [];
-  if (brokenCode !== undefined) return `${description}: the mutated code does not run: ${brokenCode.trim()}`;
-  return failedTests.includes(caughtBy.name)
-    ? undefined
-    : `${description}: ${caughtBy.name} still passes: ${output.slice(-1_000)}`;
+  const [brokenCode] = /^.*\b(?:ReferenceError|SyntaxError|TypeError)\b.*$/m.exec(mutated.report) ?? [];
+  return brokenCode === undefined ? undefined : `${description}: the mutated code does not run: ${brokenCode.trim()}`;
 }
