@@ -29,7 +29,7 @@ test('owners take turns, and an iteration starts no job after its budget is used
   const { scheduler: jobs, work, log, end } = createScheduler(3);
   for (const name of ['a1', 'a2', 'a3', 'b1']) jobs.run(name.slice(0, 1), () => work(name));
   await end(4);
-  assert.deepEqual(log, ['0 a1', '0 a2', '1 b1', '1 a3']);
+  assert.deepEqual(log, ['0 a1', '0 b1', '1 a2', '1 a3']);
 });
 
 test('the work after a turn counts against the budget, so that a long body leaves room for requests of others', async () => {
@@ -43,7 +43,7 @@ test('the work after a turn counts against the budget, so that a long body leave
   const readers = [read(), read()];
   jobs.run('request', () => work('request'));
   await Promise.all([...readers, end(5)]);
-  assert.deepEqual(log.slice(0, 3), ['0 chunk 1', '1 chunk 1', '2 request']);
+  assert.deepEqual(log.slice(0, 3), ['0 chunk 1', '1 request', '2 chunk 1']);
   assert.equal(new Set(log.map((line) => line.slice(0, 1))).size, 5);
 });
 
@@ -59,4 +59,24 @@ test('owners take turns, each in its own order, however much one of them has que
     ['c1', 'a2', 'b2', 'a3', 'a4', undefined],
   );
   assert.equal(queue.size, 0);
+});
+
+test('an owner that arrives while another is being served comes next, and each waits for one turn of the other', () => {
+  const queue = new FairQueue<string>();
+  for (const item of ['a1', 'a2', 'a3']) queue.push('a', item);
+  const served = [queue.shift()];
+  queue.push('b', 'b1');
+  served.push(queue.shift());
+  queue.push('b', 'b2');
+  served.push(queue.shift(), queue.shift(), queue.shift());
+  assert.deepEqual(served, ['a1', 'b1', 'a2', 'b2', 'a3']);
+  assert.deepEqual([queue.shift(), queue.size], [undefined, 0]);
+});
+
+test('a recorded turn of an owner that did not wait counts as one', () => {
+  const queue = new FairQueue<string>();
+  queue.recordTurn('a');
+  queue.push('a', 'a1');
+  queue.push('b', 'b1');
+  assert.deepEqual([queue.shift(), queue.shift()], ['b1', 'a1']);
 });

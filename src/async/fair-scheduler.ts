@@ -1,9 +1,12 @@
 /**
  * A fair queue: `shift` serves the owners round-robin and returns the items of each owner in order, so that an owner
- * with many items does not delay the other owners.
+ * with many items does not delay the other owners. The owner that was served last comes after all others, including
+ * those that arrive later.
  */
 export class FairQueue<T> {
+  /** The waiting items by owner, in order of turns, except that the owner that was served last is still in its place. */
   readonly #itemsByOwner = new Map<string, T[]>();
+  #lastServedOwner: string | undefined;
   #size = 0;
 
   get size(): number {
@@ -18,15 +21,27 @@ export class FairQueue<T> {
   }
 
   shift(): T | undefined {
-    const [firstEntry] = this.#itemsByOwner;
-    if (firstEntry === undefined) return undefined;
-    const [owner, ownerItems] = firstEntry;
-    const item = ownerItems.shift();
+    const nextOwner = this.#findNextOwner();
+    if (nextOwner === undefined) return undefined;
+    this.recordTurn(nextOwner);
     this.#size -= 1;
-    // Move the owner behind all other owners.
-    this.#itemsByOwner.delete(owner);
-    if (ownerItems.length > 0) this.#itemsByOwner.set(owner, ownerItems);
-    return item;
+    return this.#itemsByOwner.get(nextOwner)?.shift();
+  }
+
+  /** Counts a turn of an owner that was served without waiting: the waiting items of other owners come first. */
+  recordTurn(owner: string): void {
+    const lastItems = this.#lastServedOwner === undefined ? undefined : this.#itemsByOwner.get(this.#lastServedOwner);
+    if (this.#lastServedOwner !== undefined && lastItems !== undefined) {
+      this.#itemsByOwner.delete(this.#lastServedOwner);
+      if (lastItems.length > 0) this.#itemsByOwner.set(this.#lastServedOwner, lastItems);
+    }
+    this.#lastServedOwner = owner;
+  }
+
+  #findNextOwner(): string | undefined {
+    if (this.#size === 0) return undefined;
+    for (const owner of this.#itemsByOwner.keys()) if (owner !== this.#lastServedOwner) return owner;
+    return this.#lastServedOwner;
   }
 }
 

@@ -80,8 +80,8 @@ export type Tx = {
  */
 export type BeforeCommitAction<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
-/** The account of a write and its lock mode. */
-export type AccountLock = { readonly accountId: number; readonly lockMode: LockMode };
+/** The account and the user of a write, and its lock mode. */
+export type AccountLock = { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode };
 
 /**
  * Account lock mode. `exclusive`: no other write of the account runs. `shared`: the write runs concurrently with other
@@ -104,7 +104,7 @@ export type Store = {
    * `storage_unavailable` if the database is full, busy for too long or unreachable, `overloaded` if too many
    * writes are waiting (load shedding).
    *
-   * @param accountLock the account and its lock mode, for fair scheduling between accounts
+   * @param accountLock the account, the user and the lock mode, for fair scheduling between accounts and between users
    */
   write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T>;
   /**

@@ -291,7 +291,7 @@ test('doctor checks the database: existence, integrity, schema, durability, file
   );
   const any = {
     config: configOf({ durability: 'any' }),
-    database: { ...soundInspection, weakSettings: ['fsync is off'] },
+    inspection: { ...soundInspection, weakSettings: ['fsync is off'] },
   };
   assert.match((await findingsOf('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
   assert.match((await at('disk', { freeBytes: 1_000_000 })).join(), /^fault: 1\.0 MiB free; free disk space/);

@@ -331,7 +331,7 @@ async function runInTransaction(
 ): Promise<RouteResult> {
   const { store, clock } = ports;
   const preparation = await route.prepare?.(caller, input, createAccountView(caller, ports), clientIp);
-  const { accountId } = caller;
+  const { accountId, userId } = caller;
   const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
   const runWrite = async (tx: Tx) => {
     const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source: clientIp });
@@ -356,7 +356,7 @@ async function runInTransaction(
     if (settledResult.status === 'rejected') throw settledResult.reason;
     return settledResult.value;
   };
-  return store.write(runWrite, { accountId, lockMode: route.lockMode });
+  return store.write(runWrite, { accountId, userId, lockMode: route.lockMode });
 }
 
 /** Runs a write in several transactions. Each one checks the permission again; the last one stores the response. */
@@ -369,7 +369,7 @@ async function runInSteps(
   ports: MountPorts,
 ): Promise<RouteResult> {
   const { store, clock } = ports;
-  const { accountId } = caller;
+  const { accountId, userId } = caller;
   const runStep = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
     const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
     return store.write(
@@ -379,7 +379,7 @@ async function runInSteps(
         if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
         return work(write, tx);
       },
-      { accountId, lockMode: 'exclusive' },
+      { accountId, userId, lockMode: 'exclusive' },
     );
   };
   const routeResult = await route.run({ view: createAccountView(caller, ports), write: runStep }, caller, input);

@@ -8,8 +8,8 @@ import { AccountLocks } from './account-locks.ts';
 function createWrites(locks: AccountLocks) {
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
-  const write = (accountId: number, how: 'exclusive' | 'shared', name: string) =>
-    locks.runWithLock(accountId, how, async () => {
+  const write = (accountId: number, lockMode: 'exclusive' | 'shared', name: string, userId = 1) =>
+    locks.runWithLock({ accountId, userId, lockMode }, async () => {
       begun.push(name);
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       ends.set(name, (error) => (error === undefined ? resolve() : reject(error)));
@@ -19,25 +19,49 @@ function createWrites(locks: AccountLocks) {
   return { begun, write, end: (name: string, error?: Error) => ends.get(name)?.(error) };
 }
 
-test('shared writes of an account run up to the limit, an exclusive one runs alone, first come, first served', async () => {
+test('shared writes of an account run up to the limit, and an exclusive one runs alone', async () => {
+  const { begun, write, end } = createWrites(new AccountLocks(2, 10));
+  const all = ['a', 'b', 'c'].map((name) => write(1, 'shared', name));
+  const other = write(2, 'exclusive', 'of another account');
+  await turn();
+  assert.deepEqual(begun, ['a', 'b', 'of another account']);
+  all.push(write(1, 'exclusive', 'd'), write(1, 'shared', 'e'));
+  end('a');
+  await turn();
+  // The exclusive write is next, and waits for the other shared one.
+  assert.deepEqual(begun, ['a', 'b', 'of another account']);
+  for (const names of [['b'], ['d'], ['c', 'e', 'of another account']]) {
+    for (const name of names) end(name);
+    await turn();
+  }
+  assert.deepEqual(begun, ['a', 'b', 'of another account', 'd', 'c', 'e']);
+  assert.deepEqual(await Promise.all([...all, other]), ['a', 'b', 'c', 'd', 'e', 'of another account']);
+});
+
+test('all waiting shared writes follow each exclusive one, however many exclusive ones wait', async () => {
   const { begun, write, end } = createWrites(new AccountLocks(3, 10));
-  const all = [
-    write(1, 'shared', 'a'),
-    write(1, 'exclusive', 'b'),
-    write(1, 'exclusive', 'c'),
-    write(1, 'shared', 'd'),
-  ];
-  const other = write(2, 'exclusive', 'of another');
+  const all = ['A', 'B', 'C'].map((name) => write(1, 'exclusive', name));
+  all.push(...['a', 'b'].map((name) => write(1, 'shared', name)));
   await turn();
-  assert.deepEqual(begun, ['a', 'b', 'of another']);
-  end('b');
-  await turn();
-  assert.deepEqual(begun, ['a', 'b', 'of another', 'c']);
-  end('c');
-  await turn();
-  assert.deepEqual(begun, ['a', 'b', 'of another', 'c', 'd']);
-  for (const name of ['a', 'd', 'of another']) end(name);
-  assert.deepEqual(await Promise.all([...all, other]), ['a', 'b', 'c', 'd', 'of another']);
+  for (const names of [['A'], ['a', 'b'], ['B'], ['C']]) {
+    assert.deepEqual(begun.slice(-names.length), names);
+    for (const name of names) end(name);
+    await turn();
+  }
+  assert.equal((await Promise.all(all)).length, 5);
+});
+
+test('the exclusive writes of the users of an account take turns', async () => {
+  const { begun, write, end } = createWrites(new AccountLocks(3, 10));
+  const all = ['A1', 'A2', 'A3'].map((name) => write(1, 'exclusive', name, 1));
+  all.push(...['B1', 'B2'].map((name) => write(1, 'exclusive', name, 2)));
+  const order = ['A1', 'B1', 'A2', 'B2', 'A3'];
+  for (const name of order) {
+    await turn();
+    end(name);
+  }
+  await Promise.all(all);
+  assert.deepEqual(begun, order);
 });
 
 test('a failed write releases its lock, and writes beyond the waiting limit are rejected', async () => {

@@ -1,15 +1,25 @@
+import { FairQueue } from '../../async/fair-scheduler.ts';
 import { Problem } from '../../problems.ts';
-import type { LockMode } from '../store.ts';
+import type { AccountLock, LockMode } from '../store.ts';
 
 type LockState = {
   readonly holderCounts: Record<LockMode, number>;
-  readonly waiters: { readonly lockMode: LockMode; readonly grantLock: () => void }[];
+  /** The functions that grant the lock to the waiting writes, by lock mode. The users of the account take turns. */
+  readonly waiters: Record<LockMode, FairQueue<() => void>>;
 };
 
+const createLockState = (): LockState => ({
+  holderCounts: { exclusive: 0, shared: 0 },
+  waiters: { exclusive: new FairQueue(), shared: new FairQueue() },
+});
+
 /**
- * In-process lock for each account, shared or exclusive. Waiting writes queue here, in order, so that they do not
- * occupy a pooled connection. The limit of shared holders prevents one account from filling a whole group transaction.
- * Load shedding: if `maxWaiters` writes are already waiting, further ones are rejected with `overloaded`.
+ * In-process lock for each account, shared or exclusive. Waiting writes queue here, so that they do not occupy a pooled
+ * connection. The limit of shared holders prevents one account from filling a whole group transaction. Load shedding:
+ * if `maxWaiters` writes are already waiting, further ones are rejected with `overloaded`.
+ *
+ * The lock is phase-fair: exclusive holders alternate with groups of shared ones, and the exclusive writes of the users
+ * take turns. A shared write waits for one exclusive holder at most, however many exclusive writes another user sends.
  */
 export class AccountLocks {
   readonly #maxSharedHolders: number;
@@ -23,47 +33,49 @@ export class AccountLocks {
     this.#maxWaiters = maxWaiters;
   }
 
-  /** Runs `work` under the lock of the account. Waiting calls get the lock in order of arrival. */
-  async runWithLock<T>(accountId: number, lockMode: LockMode, work: () => Promise<T>): Promise<T> {
-    const lockState = this.#locksByAccount.get(accountId) ?? { holderCounts: { exclusive: 0, shared: 0 }, waiters: [] };
+  /** Runs `work` under the lock of the account. */
+  async runWithLock<T>({ accountId, userId, lockMode }: AccountLock, work: () => Promise<T>): Promise<T> {
+    const lockState = this.#locksByAccount.get(accountId) ?? createLockState();
     this.#locksByAccount.set(accountId, lockState);
-    if (lockState.waiters.length > 0 || !this.#canAcquire(lockState, lockMode))
-      await this.#waitForLock(lockState, lockMode);
-    else lockState.holderCounts[lockMode] += 1;
+    // A new shared write does not overtake a waiting exclusive one, which would never get the lock.
+    if (lockState.waiters.exclusive.size === 0 && this.#canAcquire(lockState, lockMode)) {
+      lockState.waiters[lockMode].recordTurn(String(userId));
+      lockState.holderCounts[lockMode] += 1;
+    } else await this.#waitForLock(lockState, lockMode, String(userId));
     try {
       return await work();
     } finally {
       lockState.holderCounts[lockMode] -= 1;
-      this.#grantWaiting(lockState);
+      this.#grantWaiting(lockState, lockMode);
       if (lockState.holderCounts.exclusive + lockState.holderCounts.shared === 0)
         this.#locksByAccount.delete(accountId);
     }
   }
 
-  #waitForLock(lockState: LockState, lockMode: LockMode): Promise<void> {
+  #waitForLock({ waiters }: LockState, lockMode: LockMode, user: string): Promise<void> {
     if (this.#waitingCount >= this.#maxWaiters) throw new Problem('overloaded');
     this.#waitingCount += 1;
-    return new Promise((grantLock) => lockState.waiters.push({ lockMode, grantLock }));
+    return new Promise((grantLock) => waiters[lockMode].push(user, grantLock));
   }
 
-  #grantWaiting(lockState: LockState): void {
-    for (
-      let [nextWaiter] = lockState.waiters;
-      nextWaiter !== undefined && this.#canAcquire(lockState, nextWaiter.lockMode);
-      [nextWaiter] = lockState.waiters
-    ) {
-      lockState.waiters.shift();
-      this.#waitingCount -= 1;
-      lockState.holderCounts[nextWaiter.lockMode] += 1;
-      nextWaiter.grantLock();
-    }
+  /** Grants the lock to the waiting writes whose turn it is after a holder has released it. */
+  #grantWaiting(lockState: LockState, releasedMode: LockMode): void {
+    const isSharedTurn = releasedMode === 'exclusive' || lockState.waiters.exclusive.size === 0;
+    if (isSharedTurn) while (this.#grantNext(lockState, 'shared'));
+    this.#grantNext(lockState, 'exclusive');
   }
 
-  /**
-   * Whether the lock can be taken now. An exclusive lock does not wait here for shared holders: it waits for them in
-   * the database.
-   */
-  #canAcquire({ holderCounts }: LockState, lockMode: LockMode): boolean {
-    return holderCounts.exclusive === 0 && (lockMode === 'exclusive' || holderCounts.shared < this.#maxSharedHolders);
+  #grantNext(lockState: LockState, lockMode: LockMode): boolean {
+    if (!this.#canAcquire(lockState, lockMode)) return false;
+    const grantLock = lockState.waiters[lockMode].shift();
+    if (grantLock === undefined) return false;
+    this.#waitingCount -= 1;
+    lockState.holderCounts[lockMode] += 1;
+    grantLock();
+    return true;
+  }
+
+  #canAcquire({ holderCounts: { exclusive, shared } }: LockState, lockMode: LockMode): boolean {
+    return exclusive === 0 && shared < (lockMode === 'shared' ? this.#maxSharedHolders : 1);
   }
 }

@@ -29,7 +29,7 @@ for (const { test, database } of sharedStores) {
           tx.lockAccount(accountId, 'shared');
           return work(tx, accountId);
         };
-        return store.write(write, { accountId, lockMode: 'shared' });
+        return store.write(write, { accountId, userId: 1, lockMode: 'shared' });
       }),
     );
 
@@ -68,7 +68,9 @@ for (const { test, database } of sharedStores) {
     const writing: Promise<unknown>[] = [];
     for (let turn = 1; turn <= 70; turn += 1) {
       const accountId = turn;
-      writing.push(store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, lockMode: 'shared' }));
+      writing.push(
+        store.write((tx) => add(`${turn}.test`)(tx, accountId), { accountId, userId: 1, lockMode: 'shared' }),
+      );
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     await Promise.all(writing);
@@ -206,7 +208,7 @@ for (const { test, database } of sharedStores) {
         tx.lockAccount(accountId, 'shared');
         return add(domain)(tx, accountId);
       };
-      return store.write(work, { accountId, lockMode: 'shared' });
+      return store.write(work, { accountId, userId: 1, lockMode: 'shared' });
     };
     const blocked = async () => {
       const { rows } = await sql<{ count: number }>`

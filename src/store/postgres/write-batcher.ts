@@ -33,7 +33,7 @@ type WriteListeners = {
 
 /** A write that waits for a group transaction. */
 type WaitingWrite = {
-  readonly accountId: number;
+  readonly accountLock: AccountLock;
   readonly work: WriteRequest['run'];
   /** Whether the write has already been rolled back with a group. */
   readonly isRetry: boolean;
@@ -75,9 +75,9 @@ export class WriteBatcher {
 
   write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T> {
     if (accountLock === undefined) return this.#runExclusive(work) as Promise<T>;
-    const { accountId, lockMode } = accountLock;
-    const run = () => (lockMode === 'shared' ? this.#enqueueShared(accountId, work) : this.#runExclusive(work));
-    return this.#accountLocks.runWithLock(accountId, lockMode, run) as Promise<T>;
+    const run = () =>
+      accountLock.lockMode === 'shared' ? this.#enqueueShared(accountLock, work) : this.#runExclusive(work);
+    return this.#accountLocks.runWithLock(accountLock, run) as Promise<T>;
   }
 
   /** Runs a write in its own transaction. Retries the write after a conflict. */
@@ -91,10 +91,10 @@ export class WriteBatcher {
     }
   }
 
-  #enqueueShared(accountId: number, work: WriteRequest['run']): Promise<unknown> {
+  #enqueueShared(accountLock: AccountLock, work: WriteRequest['run']): Promise<unknown> {
     if (this.#waitingWrites.length >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
-      this.#waitingWrites.push({ accountId, work, isRetry: false, resolve, reject });
+      this.#waitingWrites.push({ accountLock, work, isRetry: false, resolve, reject });
       this.#startNextGroup();
     });
   }
@@ -115,16 +115,17 @@ export class WriteBatcher {
     const group = this.#waitingWrites.splice(0, MAX_GROUP_SIZE);
     if (group.length === 0) return;
     this.#startNextGroup();
-    const results = await this.#runTransaction(group.map(({ accountId, work }) => ({ accountId, run: work }))).catch(
-      (error: unknown) => group.map((): WriteResult => ({ error })),
+    const requests = group.map(({ accountLock, work }) => ({ accountId: accountLock.accountId, run: work }));
+    const results = await this.#runTransaction(requests).catch((error: unknown) =>
+      group.map((): WriteResult => ({ error })),
     );
-    for (const [index, { accountId, work, isRetry, resolve, reject }] of group.entries()) {
+    for (const [index, { accountLock, work, isRetry, resolve, reject }] of group.entries()) {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
       else if (result.retryAs === undefined) reject(toProblem(result.error));
       else if (result.retryAs === 'exclusive' || isRetry)
-        this.#retryLocks.runWithLock(accountId, 'shared', () => this.#runExclusive(work)).then(resolve, reject);
-      else this.#waitingWrites.unshift({ accountId, work, isRetry: true, resolve, reject });
+        this.#retryLocks.runWithLock(accountLock, () => this.#runExclusive(work)).then(resolve, reject);
+      else this.#waitingWrites.unshift({ accountLock, work, isRetry: true, resolve, reject });
     }
   }
 

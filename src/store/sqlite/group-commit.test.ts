@@ -236,10 +236,10 @@ test('the event loop runs between the statements of a long write, which keep the
   assert.deepEqual([order, groups, fatal], [['long', 'next'], [1, 1], []]);
 });
 
-test('accounts take turns, and a group that has taken long begins no further write', async (t) => {
+test('accounts take turns, in each its users, and a group that has taken long begins no further write', async (t) => {
   const { store, groups } = await openTestStore(t, { realClock: steppingClock() });
   const order: string[] = [];
-  const write = (name: string, accountId?: number) =>
+  const write = (name: string, accountId?: number, userId = 1) =>
     store.write(
       async (tx) => {
         order.push(name);
@@ -247,15 +247,16 @@ test('accounts take turns, and a group that has taken long begins no further wri
         if (name.startsWith('long'))
           for (let made = 0; made < 20; made += 1) await addAccount(`${name}-${made}.test`)(tx);
       },
-      accountId === undefined ? undefined : { accountId, lockMode: 'exclusive' },
+      accountId === undefined ? undefined : { accountId, userId, lockMode: 'exclusive' },
     );
   await Promise.all([
     ...['long 1', 'long 2', 'long 3'].map((name) => write(name, 1)),
     ...['a', 'b'].map((name) => write(name, 2)),
     write('of the service'),
+    write('of another user', 1, 3),
   ]);
-  assert.deepEqual(order, ['long 1', 'a', 'of the service', 'long 2', 'b', 'long 3']);
-  assert.deepEqual(groups, [1, 3, 2]);
+  assert.deepEqual(order, ['long 1', 'a', 'of the service', 'of another user', 'b', 'long 2', 'long 3']);
+  assert.deepEqual(groups, [1, 5, 1]);
 });
 
 test('statements that wait when another of their write fails are rolled back with it', async (t) => {

@@ -4,7 +4,7 @@ import { waitForBatch } from '../../async/wait-for-batch.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
-import type { BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
+import type { AccountLock, BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
 import {
   isStorageFailure,
   SQLITE_BUSY,
@@ -34,6 +34,33 @@ type WaitingWrite = {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
+
+/** The account and the user of a write. */
+type Writer = Pick<AccountLock, 'accountId' | 'userId'>;
+
+/** The waiting writes. Accounts take turns, in each account its users. Writes of the service itself share one turn. */
+class WriteQueue {
+  readonly #turns = new FairQueue<FairQueue<WaitingWrite>>();
+  readonly #queuesByAccount = new Map<string, FairQueue<WaitingWrite>>();
+
+  get size(): number {
+    return this.#turns.size;
+  }
+
+  push(writer: Writer | undefined, waitingWrite: WaitingWrite): void {
+    const account = String(writer?.accountId);
+    const accountQueue = this.#queuesByAccount.get(account) ?? new FairQueue();
+    this.#queuesByAccount.set(account, accountQueue);
+    accountQueue.push(String(writer?.userId), waitingWrite);
+    this.#turns.push(account, accountQueue);
+  }
+
+  shift(): WaitingWrite | undefined {
+    const waitingWrite = this.#turns.shift()?.shift();
+    if (this.size === 0) this.#queuesByAccount.clear();
+    return waitingWrite;
+  }
+}
 
 /**
  * A write of the group that has run: with its value, which is returned once the commit is durable, or with the error
@@ -99,7 +126,7 @@ class GroupWriteTx implements Tx {
 /**
  * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in
  * one transaction, each in its own savepoint, and all resolve after the single fsync of its commit. Accounts are
- * scheduled round-robin, so that no account waits for all queued writes of another account. A write that fails rolls
+ * scheduled round-robin, in each account its users, so that none waits for all queued writes of another one. A write that fails rolls
  * back to its savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load shedding: if
  * MAX_WAITING_WRITES writes are waiting, further ones are rejected with `overloaded`.
  *
@@ -116,8 +143,7 @@ export class GroupCommit {
   readonly #findLostFile: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
   #lostProblem: Problem | undefined;
-  /** The waiting writes by account. Writes of the service itself share one queue. */
-  readonly #waitingWrites = new FairQueue<WaitingWrite>();
+  readonly #waitingWrites = new WriteQueue();
   #runningLoop: Promise<void> | undefined;
   #isClosed = false;
 
@@ -151,13 +177,13 @@ export class GroupCommit {
     return this.#lostProblem;
   }
 
-  /** @param accountId the account of the write; undefined for a write of the service itself */
-  write<T>(work: (tx: Tx) => Promise<T>, accountId?: number): Promise<T> {
+  /** @param writer undefined for a write of the service itself */
+  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T> {
     if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
     if (this.#waitingWrites.size >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
-      this.#waitingWrites.push(String(accountId), { work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waitingWrites.push(writer, { work, resolve: resolve as (value: unknown) => void, reject });
       this.#runningLoop ??= this.#runGroups();
     });
   }

@@ -140,7 +140,7 @@ function createStore(
       cachedDataVersion = undefined;
       return true;
     },
-    write: (work, accountLock) => groupCommit.write(work, accountLock?.accountId),
+    write: (work, accountLock) => groupCommit.write(work, accountLock),
     writeInBackground: (work) => groupCommit.write(work),
     snapshot: (work) => readInSnapshot(path, work),
     sequences,
