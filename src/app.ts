@@ -14,7 +14,7 @@ import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes
 import { parseQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
 import { addCorsHeaders, createCorsPolicy } from './http/server/cors.ts';
-import { addKeylessRoutes, type KeylessRoutePorts } from './http/server/health.ts';
+import { addKeylessRoutes, type KeylessRouteDeps } from './http/server/health.ts';
 import { respondToMalformed } from './http/server/malformed-requests.ts';
 import { defaultTimeouts, HttpLimits, type Timeouts } from './http/server/resource-limits.ts';
 import type { Log } from './log.ts';
@@ -27,7 +27,7 @@ import type { Store } from './store/store.ts';
 const MAX_HEADER_BYTES = 16 * 1_024;
 const MAX_URL_BYTES = 8 * 1_024;
 
-export type AppPorts = {
+export type AppDeps = {
   readonly store: Store;
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
@@ -45,7 +45,7 @@ export type AppPorts = {
     | undefined;
   /** URLs that contain their own credential, such as calendar addresses. */
   readonly capabilityUrls?: readonly CapabilityUrl[];
-  readonly healthPorts: Omit<KeylessRoutePorts, 'baseUrl'>;
+  readonly healthDeps: Omit<KeylessRouteDeps, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
@@ -75,28 +75,28 @@ export type App = {
   drain(): void;
 };
 
-export async function createApp(ports: AppPorts): Promise<App> {
-  const { log, baseUrl } = ports;
-  const corsPolicy = createCorsPolicy(ports.corsOrigins);
+export async function createApp(deps: AppDeps): Promise<App> {
+  const { log, baseUrl } = deps;
+  const corsPolicy = createCorsPolicy(deps.corsOrigins);
   const httpLimits: HttpLimits = new HttpLimits({
-    ...ports,
+    ...deps,
     corsPolicy,
-    timeouts: ports.timeouts ?? defaultTimeouts,
+    timeouts: deps.timeouts ?? defaultTimeouts,
     onRequestTimeout: (reply) => errorHandler.send(reply, new Problem('timed_out')),
   });
   const { connections, requestSlots, bodyReader } = httpLimits;
   let lastRequestNumber = 0;
-  const bootId = Buffer.from(ports.random.bytes(4)).toString('hex');
+  const bootId = Buffer.from(deps.random.bytes(4)).toString('hex');
 
   const app: FastifyInstance = fastify({
     logger: false,
     // Disable Node's timeouts of requests and headers: they would close connections whose data arrived while this
     // process was paused. `HttpLimits` enforces deadlines instead.
     requestTimeout: 0,
-    keepAliveTimeout: (ports.timeouts ?? defaultTimeouts).keepAliveMs,
+    keepAliveTimeout: (deps.timeouts ?? defaultTimeouts).keepAliveMs,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    trustProxy: ports.trustProxy.length > 0 ? [...ports.trustProxy] : false,
+    trustProxy: deps.trustProxy.length > 0 ? [...deps.trustProxy] : false,
     http: {
       ServerResponse: httpLimits.batchedResponses.responseClass,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -113,7 +113,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
       const logFailure = (err: unknown) => log.error({ event: 'request.failed', err });
       const sendRejection = () =>
         void respondToMalformed(error, socket, {
-          routeGroups: ports.routeGroups,
+          routeGroups: deps.routeGroups,
           baseUrl: baseUrl(),
           reportError: logFailure,
         });
@@ -124,7 +124,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     },
   });
   const errorHandler = new ErrorHandler({
-    ...ports,
+    ...deps,
     onDelay: (reply) => requestSlots.releaseSlot(reply),
     pauseConnection: (response) => connections.pauseConnection(response),
   });
@@ -143,7 +143,7 @@ export async function createApp(ports: AppPorts): Promise<App> {
     if (url.length > MAX_URL_BYTES) throw new Problem('uri_too_long');
     // Limit concurrent requests outside of the route groups here. A route group limits its requests after it has
     // authenticated the caller.
-    if (!isProbe(url) && !ports.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
+    if (!isProbe(url) && !deps.routeGroups.some(({ prefix }) => url.startsWith(prefix)))
       requestSlots.acquireVisitorSlot(request, reply);
     done();
   });
@@ -154,33 +154,33 @@ export async function createApp(ports: AppPorts): Promise<App> {
   });
   app.addHook('onResponse', (request, reply, done) => {
     const routePattern = request.routeOptions.url ?? '(none)';
-    ports.metrics.observeRequest(request.method, routePattern, reply.statusCode, reply.elapsedTime / 1_000);
+    deps.metrics.observeRequest(request.method, routePattern, reply.statusCode, reply.elapsedTime / 1_000);
     if (request.shedReason !== undefined) httpLimits.loadShedding.countShed(request.shedReason);
     else log.info(logFieldsOf(request, reply, routePattern));
     done();
   });
 
   addCorsHeaders(app, corsPolicy);
-  addKeylessRoutes(app, { ...ports.healthPorts, baseUrl });
-  const feedWaiters = new FeedWaiters({ store: ports.store, clock: ports.clock, maxWaiters: ports.maxFollowers });
+  addKeylessRoutes(app, { ...deps.healthDeps, baseUrl });
+  const feedWaiters = new FeedWaiters({ store: deps.store, clock: deps.clock, maxWaiters: deps.maxFollowers });
   const logRequestFailure = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
-  for (const routeGroup of ports.routeGroups)
+  for (const routeGroup of deps.routeGroups)
     mountRouteGroup(app, routeGroup, {
-      ...ports,
+      ...deps,
       feedWaiters,
       bodyReader,
       requestSlots,
       reportError: logRequestFailure,
     });
-  if (ports.publicRoutes !== undefined)
-    mountPublicRoutes(app, ports.publicRoutes.routes, ports.publicRoutes.routeGroup, {
-      ...ports,
-      ...ports.publicRoutes,
+  if (deps.publicRoutes !== undefined)
+    mountPublicRoutes(app, deps.publicRoutes.routes, deps.publicRoutes.routeGroup, {
+      ...deps,
+      ...deps.publicRoutes,
       bodyReader,
       requestSlots,
     });
-  for (const capabilityUrl of ports.capabilityUrls ?? [])
-    mountCapabilityUrl(app, capabilityUrl, { ...ports, requestSlots });
+  for (const capabilityUrl of deps.capabilityUrls ?? [])
+    mountCapabilityUrl(app, capabilityUrl, { ...deps, requestSlots });
   await app.ready();
   httpLimits.attach(app);
   return {

@@ -8,7 +8,7 @@ import type { EnqueueHookAlerts } from './delivery/outbox/end-hooks.ts';
 import type { SendAttempt } from './delivery/transport/attempt.ts';
 import { deleteExpiredResponses } from './http/routes/idempotency.ts';
 import type { Log } from './log.ts';
-import { Mailer, type MailerPorts } from './mail/mailer.ts';
+import { Mailer, type MailerDeps } from './mail/mailer.ts';
 import type { Metrics } from './metrics.ts';
 import { deleteExpiredInvitations } from './resources/invitations/invitations.ts';
 import { deleteExpiredSessions } from './resources/sessions/sessions.ts';
@@ -20,7 +20,7 @@ const MAIL_STOP_TIMEOUT_MS = 1_000;
 /** Maximum time for which a shutdown waits for attempts in flight, after the mails. */
 const ATTEMPT_STOP_TIMEOUT_MS = 8_000;
 
-export type BackgroundPorts = {
+export type BackgroundDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly realClock: Clock;
@@ -50,8 +50,8 @@ export type BackgroundWork = {
   stop(graceMs?: number): Promise<void>;
 };
 
-export async function createBackgroundWork(config: Config, ports: BackgroundPorts): Promise<BackgroundWork> {
-  const { store, realClock, clock, log, baseUrl, getMetrics } = ports;
+export async function createBackgroundWork(config: Config, deps: BackgroundDeps): Promise<BackgroundWork> {
+  const { store, realClock, clock, log, baseUrl, getMetrics } = deps;
   const { role } = config;
   // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
@@ -60,7 +60,7 @@ export async function createBackgroundWork(config: Config, ports: BackgroundPort
       ? createSingleNodeLeases(backgroundStore)
       : new ClusterNode({ store: backgroundStore, clusterSession: store.clusterSession, realClock, log, role });
   const dispatcher = new Dispatcher({
-    ...ports,
+    ...deps,
     store: backgroundStore,
     leaseManager: leases,
     retryDelaysMs: config.retryWaits,
@@ -111,10 +111,10 @@ export async function createBackgroundWork(config: Config, ports: BackgroundPort
 /** Creates the mailer. Returns undefined without a mail server and on an API-only node. */
 async function createMailer(
   { smtpUrl, mailFrom, role }: Config,
-  ports: Omit<MailerPorts, 'mailTransport'>,
+  deps: Omit<MailerDeps, 'mailTransport'>,
 ): Promise<Mailer | undefined> {
   if (smtpUrl === undefined || mailFrom === undefined || role === 'api') return undefined;
   // Loaded lazily, so that a start without mail does not load nodemailer.
   const { createMailTransport } = await import('./mail/smtp.ts');
-  return new Mailer({ ...ports, mailTransport: createMailTransport(smtpUrl, mailFrom) });
+  return new Mailer({ ...deps, mailTransport: createMailTransport(smtpUrl, mailFrom) });
 }

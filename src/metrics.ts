@@ -8,7 +8,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 const DURATION_BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 
 /** Creates all metrics in a registry of their own, so that several services can run in one process. */
-export function createMetrics(ports: {
+export function createMetrics(deps: {
   store: Store;
   clock: Clock;
   /** Returns the number of attempts in flight. */
@@ -18,7 +18,7 @@ export function createMetrics(ports: {
   /** Whether hook alerts are sent by mail. */
   isMailConfigured: boolean;
 }) {
-  const { store, clock } = ports;
+  const { store, clock } = deps;
   const registry = new Registry();
   const registers = [registry];
   const requestDurations = new Histogram({
@@ -149,7 +149,7 @@ export function createMetrics(ports: {
     help: 'Hook alerts that are not mailed yet; 0 without a mail server.',
     registers,
     async collect() {
-      if (!ports.isMailConfigured) return this.set(0);
+      if (!deps.isMailConfigured) return this.set(0);
       const { pending } = await store.read
         .selectFrom('hook_alerts')
         .select(({ fn }) => fn.countAll<number>().as('pending'))
@@ -162,7 +162,7 @@ export function createMetrics(ports: {
     help: 'Age of the oldest hook alert that is not mailed yet; 0 when there is none.',
     registers,
     async collect() {
-      if (!ports.isMailConfigured) return this.set(0);
+      if (!deps.isMailConfigured) return this.set(0);
       const oldestAlert = await store.read
         .selectFrom('hook_alerts')
         .select('noted_at')
@@ -177,7 +177,7 @@ export function createMetrics(ports: {
     help: 'Attempts in flight.',
     registers,
     collect() {
-      this.set(ports.countInFlightAttempts());
+      this.set(deps.countInFlightAttempts());
     },
   });
   new Gauge({
@@ -185,7 +185,7 @@ export function createMetrics(ports: {
     help: 'Hook queues that this node leases.',
     registers,
     collect() {
-      this.set(ports.countLeasedQueues());
+      this.set(deps.countLeasedQueues());
     },
   });
   new Gauge({

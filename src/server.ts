@@ -44,7 +44,7 @@ const DATABASE_LOST_GRACE_MS = 250;
 const CONSOLE_FOLDER = fileURLToPath(new URL('../console/dist', import.meta.url));
 
 /** The dependencies of a service that tests can replace. */
-export type ServicePorts = {
+export type ServiceDeps = {
   readonly clock: Clock;
   /** Real-time clock for heartbeats and connection deadlines; replaced only in a full simulation. */
   readonly realClock: Clock;
@@ -87,7 +87,7 @@ export class StartError extends Error {
 /**
  * The composition root. Creates the store, the dispatcher and the app in this order, and stops them in reverse order.
  */
-export async function startService(config: Config, overrides: Partial<ServicePorts> = {}): Promise<Service> {
+export async function startService(config: Config, overrides: Partial<ServiceDeps> = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
   const realClock = overrides.realClock ?? systemClock;
   const random = overrides.random ?? systemRandom;
@@ -132,7 +132,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
     // Without a mail server, no alerts are stored.
     const enqueueAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
     const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routePorts = { guard, random, log, baseUrl: () => baseUrl, hookAlerts: enqueueAlerts, quotas };
+    const routeDeps = { guard, random, log, baseUrl: () => baseUrl, hookAlerts: enqueueAlerts, quotas };
     const rateLimits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -144,9 +144,9 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       onRefused: (limitName) => metrics.limited.inc({ limit: limitName }),
     });
     const deliveryBacklogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
-    const routes = addRateLimitedProblem(createApiRoutes(routePorts), rateLimits);
-    const consolePorts = {
-      ...routePorts,
+    const routes = addRateLimitedProblem(createApiRoutes(routeDeps), rateLimits);
+    const consoleDeps = {
+      ...routeDeps,
       passphrases: new PassphraseHasher(random, overrides.passphraseCost ?? SCRYPT_COST),
       throttle: new LoginThrottle(clock),
       onRefused: (deniedSignIn: DeniedSignIn) => deniedRequests.addSignIn(deniedSignIn),
@@ -157,7 +157,7 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       readReceipts.add(caller, path, recordIds),
     );
     const consoleGroup = createConsoleRouteGroup(
-      [...routes, ...createConsoleRoutes(consolePorts)],
+      [...routes, ...createConsoleRoutes(consoleDeps)],
       sessionAuthenticator,
       {
         cookie: sessionCookie,
@@ -193,10 +193,10 @@ export async function startService(config: Config, overrides: Partial<ServicePor
       metrics,
       routeGroups: servesApi ? [apiGroup, consoleGroup] : [],
       publicRoutes: servesApi
-        ? { routeGroup: consoleGroup, routes: createPublicRoutes(consolePorts), cookie: sessionCookie }
+        ? { routeGroup: consoleGroup, routes: createPublicRoutes(consoleDeps), cookie: sessionCookie }
         : undefined,
       capabilityUrls: servesApi ? [createCalendarUrl({ store, log, baseUrl: () => baseUrl })] : [],
-      healthPorts: {
+      healthDeps: {
         clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,

@@ -33,7 +33,7 @@ async function createContenders(stage: BenchEnvironment, database: DatabaseKind)
   const context = stage.context;
   if (database === 'PostgreSQL') context.after(countPostgresStatements(counted));
   const service = await startTestService(context, where, {
-    ports: database === 'SQLite' ? { sqlite: createCountingSqlite(counted) } : {},
+    deps: database === 'SQLite' ? { sqlite: createCountingSqlite(counted) } : {},
   });
   const receiver = await stage.startReceiver();
   const accounts = {

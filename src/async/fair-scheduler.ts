@@ -45,7 +45,7 @@ export class FairQueue<T> {
   }
 }
 
-export type FairSchedulerPorts = {
+export type FairSchedulerDeps = {
   /** Monotonic time in milliseconds. */
   readonly clock: { monotonic(): number };
   /** Maximum time for jobs per event-loop iteration, in milliseconds. A running job is not interrupted. */
@@ -54,13 +54,13 @@ export type FairSchedulerPorts = {
 
 /** Spreads jobs over event-loop iterations: owners take turns, and the jobs of one iteration share a time budget. */
 export class FairScheduler {
-  readonly #ports: FairSchedulerPorts;
+  readonly #deps: FairSchedulerDeps;
   readonly #queue = new FairQueue<() => void>();
   #budgetEndsAt: number | undefined;
   #isRunning = false;
 
-  constructor(ports: FairSchedulerPorts) {
-    this.#ports = ports;
+  constructor(deps: FairSchedulerDeps) {
+    this.#deps = deps;
   }
 
   /** Runs the job now if no job is waiting and the time budget is not used up, otherwise when the owner is next. */
@@ -77,9 +77,9 @@ export class FairScheduler {
   }
 
   readonly #runNext = (): void => {
-    const now = this.#ports.clock.monotonic();
+    const now = this.#deps.clock.monotonic();
     if (this.#budgetEndsAt === undefined) {
-      this.#budgetEndsAt = now + this.#ports.iterationBudgetMs;
+      this.#budgetEndsAt = now + this.#deps.iterationBudgetMs;
       setImmediate(this.#renewBudget);
     }
     const job = now < this.#budgetEndsAt ? this.#queue.shift() : undefined;

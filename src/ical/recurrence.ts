@@ -30,7 +30,7 @@ const MAX_STEPS_PER_SERIES = 500_000;
 /** Upper bound of the difference between the UTC offsets of two zones. */
 const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
-export type SeriesPorts = {
+export type SeriesDeps = {
   readonly timeConverter: TimeConverter;
   readonly horizon: ImportHorizon;
   readonly workBudget: WorkBudget;
@@ -45,7 +45,7 @@ export type EventWithStart = IcalEvent & { readonly start: IcalTime };
 export function* expandSeries(
   master: EventWithStart,
   overrides: readonly EventWithStart[],
-  { timeConverter, horizon, workBudget, reportSkipped }: SeriesPorts,
+  { timeConverter, horizon, workBudget, reportSkipped }: SeriesDeps,
 ): Generator<SeriesOccurrence> {
   const [horizonStartMs, horizonEndMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
   const isWithinHorizon = (targetMs: number) => targetMs >= horizonStartMs && targetMs < horizonEndMs;

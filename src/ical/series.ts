@@ -32,7 +32,7 @@ export type ParsedEvent = StoredDates & {
 
 const MAX_NAME_LENGTH = 255;
 
-export type SeriesConverterPorts = {
+export type SeriesConverterDeps = {
   readonly skipReport: SkipReport;
   readonly timeConverter: TimeConverter;
   readonly options: ParseOptions;
@@ -42,14 +42,14 @@ export type SeriesConverterPorts = {
 
 /** Converts the events that have the same UID: a series with its overrides, or a single event. */
 export class SeriesConverter {
-  readonly #ports: SeriesConverterPorts;
+  readonly #deps: SeriesConverterDeps;
 
-  constructor(ports: SeriesConverterPorts) {
-    this.#ports = ports;
+  constructor(deps: SeriesConverterDeps) {
+    this.#deps = deps;
   }
 
   convertSeries(uid: string, events: readonly IcalEvent[]): void {
-    if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#ports.options.domain) {
+    if (/^(?:event|task|subtask)-\d{1,20}@(.+)$/.exec(uid)?.[1] === this.#deps.options.domain) {
       for (const event of events) this.#reportSkipped('own', event);
       return;
     }
@@ -74,7 +74,7 @@ export class SeriesConverter {
 
   /** Removes rules that have no occurrences, and reports them. */
   #removeEmptyRules(event: EventWithStart): EventWithStart {
-    const { timeConverter, workBudget } = this.#ports;
+    const { timeConverter, workBudget } = this.#deps;
     const rules = event.rules.filter((rule) => hasOccurrences(rule, event, timeConverter, workBudget));
     if (rules.length < event.rules.length) this.#reportSkipped('empty_rule', event);
     return { ...event, rules };
@@ -92,7 +92,7 @@ export class SeriesConverter {
       const wallMs =
         master === undefined
           ? overriddenTime.wallMs
-          : this.#ports.timeConverter.toSeriesWallMs(master.start, overriddenTime);
+          : this.#deps.timeConverter.toSeriesWallMs(master.start, overriddenTime);
       const timeKey = `${String(wallMs).padStart(16)} ${isThisAndFuture}`;
       const sameTimeOverrides = overridesByTime.get(timeKey) ?? [];
       sameTimeOverrides.push(event);
@@ -119,13 +119,13 @@ export class SeriesConverter {
       event,
       occurrenceName,
       event.start,
-      this.#ports.timeConverter.computeEnd(event, event.start, event.end),
+      this.#deps.timeConverter.computeEnd(event, event.start, event.end),
     );
     this.#reportUnsupported(event);
   }
 
   #convertRecurring(master: EventWithStart, overrides: readonly EventWithStart[]): void {
-    const { timeConverter, options: horizon, workBudget } = this.#ports;
+    const { timeConverter, options: horizon, workBudget } = this.#deps;
     const reportSkipped = (reason: SkipReason) => this.#reportSkipped(reason, master);
     for (const { occurrenceName, start, end, definingEvent } of expandSeries(master, overrides, {
       timeConverter,
@@ -143,13 +143,13 @@ export class SeriesConverter {
       this.#reportSkipped('cancelled', event);
       return;
     }
-    const storedDates = this.#ports.timeConverter.toEventDates(event, start, end);
+    const storedDates = this.#deps.timeConverter.toEventDates(event, start, end);
     if (!hasStorableYears(storedDates)) {
       this.#reportSkipped('out_of_range', event);
       return;
     }
     const event_name = this.#toEventName(event);
-    this.#ports.events.push({
+    this.#deps.events.push({
       ...storedDates,
       event_name,
       entryHash: hash('sha256', `${event.uid}\n${occurrenceName}`, 'base64url'),
@@ -175,10 +175,10 @@ export class SeriesConverter {
   /** Reports the properties that an event has no field for. */
   #reportUnsupported({ unsupportedNames, lineNumber, name }: IcalEvent): void {
     for (const unsupportedName of unsupportedNames)
-      this.#ports.skipReport.add(unsupportedName, 'no_field', lineNumber, name);
+      this.#deps.skipReport.add(unsupportedName, 'no_field', lineNumber, name);
   }
 
   #reportSkipped(reason: SkipReason, { lineNumber, name }: IcalEvent): void {
-    this.#ports.skipReport.add('VEVENT', reason, lineNumber, name);
+    this.#deps.skipReport.add('VEVENT', reason, lineNumber, name);
   }
 }

@@ -10,7 +10,7 @@ import { FORMAT_VERSION, LineSerializer, TableHasher } from '../transfer/format.
 import type { TransferProgress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
-import { type ConvertedRow, RowBuilder, type RowPorts } from './rows.ts';
+import { type ConvertedRow, RowBuilder, type RowDeps } from './rows.ts';
 import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts';
 
 /** Counts for one resource type. */
@@ -44,7 +44,7 @@ export type LeftOutRecord = {
 /** Maximum number of left-out records in the output of the command. The report lists all of them. */
 const MAX_SKIPPED_LISTED = 100;
 
-export type ConvertPorts = RowPorts & {
+export type ConvertDeps = RowDeps & {
   readonly progress: TransferProgress;
   /** Paths of the export file, of the report of changed and left-out records, and of the map of old ids to new ids. */
   readonly paths: { readonly exportFile: string; readonly report: string; readonly idMap: string };
@@ -54,8 +54,8 @@ export type ConvertPorts = RowPorts & {
  * Writes the records as an export file, like `carillon export`. Records that cannot be imported are left out and listed
  * in the report.
  */
-export function convertRecords(ports: ConvertPorts): ConversionResult {
-  const conversion = new Conversion(ports);
+export function convertRecords(deps: ConvertDeps): ConversionResult {
+  const conversion = new Conversion(deps);
   try {
     return conversion.convertAll();
   } finally {
@@ -64,7 +64,7 @@ export function convertRecords(ports: ConvertPorts): ConversionResult {
 }
 
 class Conversion {
-  readonly #ports: ConvertPorts;
+  readonly #deps: ConvertDeps;
   readonly #rowBuilder: RowBuilder;
   readonly #serializer = new LineSerializer();
   readonly #exportFile: JsonLinesFile;
@@ -75,16 +75,16 @@ class Conversion {
   #leftOutCount = 0;
   #changedCount = 0;
 
-  constructor(ports: ConvertPorts) {
-    this.#ports = ports;
-    this.#rowBuilder = new RowBuilder(ports);
-    this.#exportFile = new JsonLinesFile(ports.paths.exportFile);
-    this.#reportFile = new JsonLinesFile(ports.paths.report);
-    this.#idMapFile = new JsonLinesFile(ports.paths.idMap);
+  constructor(deps: ConvertDeps) {
+    this.#deps = deps;
+    this.#rowBuilder = new RowBuilder(deps);
+    this.#exportFile = new JsonLinesFile(deps.paths.exportFile);
+    this.#reportFile = new JsonLinesFile(deps.paths.report);
+    this.#idMapFile = new JsonLinesFile(deps.paths.idMap);
   }
 
   convertAll(): ConversionResult {
-    const { workFile, progress } = this.#ports;
+    const { workFile, progress } = this.#deps;
     progress.begin('validating the records', workFile.queryNumber('select count(*) from records'));
     this.#writeHeader();
     for (const table of exportedTables) {
@@ -106,7 +106,7 @@ class Conversion {
   }
 
   #writeHeader(): void {
-    const { workFile, domain, importedAt } = this.#ports;
+    const { workFile, domain, importedAt } = this.#deps;
     const exported_at = new Date(importedAt).toISOString();
     const issued = Object.fromEntries(storedTypes.map(({ name, table }) => [table, findHighestId(workFile, name)]));
     this.#exportFile.addText(
@@ -122,7 +122,7 @@ class Conversion {
   }
 
   #writeResourceType(resourceType: ResourceType & { table: ExportedTable }, tableHasher: TableHasher): void {
-    const { workFile, plan, progress } = this.#ports;
+    const { workFile, plan, progress } = this.#deps;
     const typeCounts: TypeCounts = { leftOut: 0, made: 0 };
     this.#countsByType[resourceType.name] = typeCounts;
     this.#reportRecordsWithoutId(resourceType, typeCounts);
@@ -140,10 +140,7 @@ class Conversion {
 
   /** Reports records without an id. They are left out, because they cannot be identified. */
   #reportRecordsWithoutId({ name, idField }: ResourceType, typeCounts: TypeCounts): void {
-    const rows = this.#ports.workFile.queryRows(
-      `select json from records where noun = ? and origin = 'nameless'`,
-      name,
-    );
+    const rows = this.#deps.workFile.queryRows(`select json from records where noun = ? and origin = 'nameless'`, name);
     for (const { json } of rows)
       this.#reportLeftOut(
         name,
@@ -162,11 +159,7 @@ class Conversion {
     if ('faults' in buildResult) this.#reportLeftOut(resourceType.name, record, buildResult.faults, typeCounts);
     const { row, changes } = ('faults' in buildResult ? buildResult.placeholderRow : buildResult) ?? {};
     if (row === undefined) {
-      this.#ports.workFile.run(
-        'update records set is_left = 1 where noun = ? and id = ?',
-        resourceType.name,
-        record.id,
-      );
+      this.#deps.workFile.run('update records set is_left = 1 where noun = ? and id = ?', resourceType.name, record.id);
       return [];
     }
     if ('faults' in buildResult || record.origin === 'made') typeCounts.made += 1;
@@ -203,11 +196,11 @@ class Conversion {
   }
 
   #writeOtherTable(table: ExportedTable, tableHasher: TableHasher): void {
-    const { accountId: account_id } = this.#ports.plan;
+    const { accountId: account_id } = this.#deps.plan;
     if (table === 'positions')
       this.#writeRows(table, [{ account_id, position: 0, occurred_at: 0, epoch_start: 0 }], tableHasher);
     if (table !== 'assignments') return;
-    for (const page of this.#ports.workFile.readAssignmentPages())
+    for (const page of this.#deps.workFile.readAssignmentPages())
       this.#writeRows(
         table,
         page.map((row) => ({ account_id, ...row })),

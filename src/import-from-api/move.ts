@@ -15,7 +15,7 @@ import type { WorkFile } from './work-file.ts';
 /** Opens the database, runs the operation, and closes the database. */
 export type WithStore = <T>(operation: (store: Store) => Promise<T>) => Promise<T>;
 
-export type ImportAccountPorts = {
+export type ImportAccountDeps = {
   readonly source: SourceClient;
   readonly workFile: WorkFile;
   /** Opens the database, on which a service may be running. */
@@ -72,31 +72,31 @@ type StoredResult = ConversionResult & {
  * Imports an account from another service: reads it through the API, writes an export file, imports that file, and
  * compares the counts. After an interruption, the next run continues where this run stopped.
  */
-export async function importAccount(ports: ImportAccountPorts): Promise<ImportAccountResult> {
-  const storedResult = (await resumeImport(ports)) ?? (await readAndImport(ports));
+export async function importAccount(deps: ImportAccountDeps): Promise<ImportAccountResult> {
+  const storedResult = (await resumeImport(deps)) ?? (await readAndImport(deps));
   const comparisons: TypeComparison[] = [];
   for (const resourceType of listedTypes)
-    if (ports.workFile.getListState(resourceType.name).state === 'read')
-      comparisons.push(await compareCounts(ports, resourceType.name, storedResult));
+    if (deps.workFile.getListState(resourceType.name).state === 'read')
+      comparisons.push(await compareCounts(deps, resourceType.name, storedResult));
   const missing = resourceTypes.flatMap(({ name: resourceType }) => {
-    const { state } = ports.workFile.getListState(resourceType);
+    const { state } = deps.workFile.getListState(resourceType);
     return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
   return { ...storedResult, comparisons, missing };
 }
 
-async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
-  await ports.withStore((store) => requireFreeDomain(store, ports.domain));
-  const readResult = await readSource(ports);
-  return ports.withExclusiveStore(async (store) => {
+async function readAndImport(deps: ImportAccountDeps): Promise<StoredResult> {
+  await deps.withStore((store) => requireFreeDomain(store, deps.domain));
+  const readResult = await readSource(deps);
+  return deps.withExclusiveStore(async (store) => {
     await requireNoRunningService(store);
-    const storedResult = await planAndConvert(ports, store, readResult);
-    if (ports.isStrict && storedResult.leftOut + storedResult.changed > 0)
+    const storedResult = await planAndConvert(deps, store, readResult);
+    if (deps.isStrict && storedResult.leftOut + storedResult.changed > 0)
       throw new TransferError(
-        `${storedResult.leftOut} records cannot be imported, and ${storedResult.changed} only with changes: see ${ports.paths.report}. Nothing was imported.`,
+        `${storedResult.leftOut} records cannot be imported, and ${storedResult.changed} only with changes: see ${deps.paths.report}. Nothing was imported.`,
       );
-    ports.workFile.writeFact('written', storedResult);
-    await importFile(ports, store, false);
+    deps.workFile.writeFact('written', storedResult);
+    await importFile(deps, store, false);
     return storedResult;
   });
 }
@@ -105,8 +105,8 @@ async function readAndImport(ports: ImportAccountPorts): Promise<StoredResult> {
  * Completes an import that an earlier run has started, and returns its result. If that import is already complete, only
  * returns its result. Returns undefined if there is no such import.
  */
-async function resumeImport(ports: ImportAccountPorts): Promise<StoredResult | undefined> {
-  const { workFile, withExclusiveStore } = ports;
+async function resumeImport(deps: ImportAccountDeps): Promise<StoredResult | undefined> {
+  const { workFile, withExclusiveStore } = deps;
   const storedResult = workFile.readFact<StoredResult>('written');
   if (storedResult === undefined) return undefined;
   const { domain, plan: importPlan, sha256 } = storedResult;
@@ -116,11 +116,11 @@ async function resumeImport(ports: ImportAccountPorts): Promise<StoredResult | u
     const isImported =
       incompleteTransfer === undefined && (await findAccountId(store, domain)) === importPlan.accountId;
     if (!isInterrupted && !isImported) return undefined;
-    if (domain !== ports.domain)
+    if (domain !== deps.domain)
       throw new TransferError(
         `${workFile.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
       );
-    if (isInterrupted) await importFile(ports, store, true);
+    if (isInterrupted) await importFile(deps, store, true);
     return storedResult;
   });
 }
@@ -135,10 +135,10 @@ async function requireFreeDomain(store: Store, domain: string): Promise<void> {
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 
-async function planAndConvert(ports: ImportAccountPorts, store: Store, readResult: ReadResult): Promise<StoredResult> {
-  const { workFile, domain, clock, progress, paths } = ports;
+async function planAndConvert(deps: ImportAccountDeps, store: Store, readResult: ReadResult): Promise<StoredResult> {
+  const { workFile, domain, clock, progress, paths } = deps;
   await requireFreeDomain(store, domain);
-  const importPlan = await planImport(workFile, store, ports.ownerEmail);
+  const importPlan = await planImport(workFile, store, deps.ownerEmail);
   const now = clock.now();
   const exportPath = exportPathOf(workFile);
   const conversionResult = convertRecords({
@@ -169,7 +169,7 @@ function exportPathOf(workFile: WorkFile): string {
 }
 
 async function importFile(
-  { workFile, clock, progress }: ImportAccountPorts,
+  { workFile, clock, progress }: ImportAccountDeps,
   store: Store,
   mayResume: boolean,
 ): Promise<void> {
@@ -181,7 +181,7 @@ async function importFile(
  * source no longer responds.
  */
 async function compareCounts(
-  { source, workFile, withStore, print }: ImportAccountPorts,
+  { source, workFile, withStore, print }: ImportAccountDeps,
   resourceType: ResourceTypeName,
   storedResult: StoredResult,
 ): Promise<TypeComparison> {

@@ -6,7 +6,7 @@ import type { WorkFile } from './work-file.ts';
 
 export const PAGE_SIZE = 1_000;
 
-export type ReadPorts = {
+export type ReadDeps = {
   readonly source: SourceClient;
   readonly workFile: WorkFile;
   readonly progress: TransferProgress;
@@ -24,19 +24,19 @@ export type ReadResult = { readonly readings: number; readonly changed: number |
  * lists do not report changes. Continues the pass in which an earlier run stopped, or starts another pass if that run
  * has finished its pass.
  */
-export async function readSource(ports: ReadPorts): Promise<ReadResult> {
-  const { workFile, print } = ports;
+export async function readSource(deps: ReadDeps): Promise<ReadResult> {
+  const { workFile, print } = deps;
   const lastPass = workFile.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
   const firstPass = lastPass.isOver ? lastPass.reading + 1 : lastPass.reading;
   resetEarlierRun(workFile);
   for (let pass = firstPass; ; pass += 1) {
     workFile.writeFact('reading', { reading: pass, isOver: false });
-    for (const resourceType of resourceTypes) await readResourceType(ports, resourceType, pass);
-    await requireReadable(ports);
+    for (const resourceType of resourceTypes) await readResourceType(deps, resourceType, pass);
+    await requireReadable(deps);
     const changeCount = resourceTypes.reduce((sum, { name }) => sum + workFile.getListState(name).changed, 0);
     workFile.writeFact('reading', { reading: pass, isOver: true });
     const knownChangeCount = pass === 1 ? undefined : changeCount;
-    if (knownChangeCount === 0 || pass - firstPass + 1 >= ports.readings)
+    if (knownChangeCount === 0 || pass - firstPass + 1 >= deps.readings)
       return { readings: pass, changed: knownChangeCount };
     if (knownChangeCount !== undefined)
       print(`The source has changed while it was read, in ${knownChangeCount} records: it is read again.`);
@@ -56,18 +56,18 @@ function resetEarlierRun(workFile: WorkFile): void {
   }
 }
 
-async function readResourceType(ports: ReadPorts, resourceType: ResourceType, pass: number): Promise<void> {
-  const { workFile } = ports;
+async function readResourceType(deps: ReadDeps, resourceType: ResourceType, pass: number): Promise<void> {
+  const { workFile } = deps;
   const previousState = workFile.getListState(resourceType.name);
   if (previousState.reading === pass && previousState.state !== 'waiting') return;
   if (previousState.reading < pass)
     workFile.setListState(resourceType.name, { state: 'waiting', reading: pass, next: 0, total: null, changed: 0 });
   const missingReply = resourceType.isSingle
-    ? await readSingle(ports, resourceType, pass)
-    : await readList(ports, resourceType, pass);
+    ? await readSingle(deps, resourceType, pass)
+    : await readList(deps, resourceType, pass);
   if (missingReply !== undefined && hasRecords(workFile, resourceType.name))
     throw createAccessLostError(resourceType.name, missingReply.status);
-  if (missingReply === undefined) await fetchUnseenRecords(ports, resourceType, pass);
+  if (missingReply === undefined) await fetchUnseenRecords(deps, resourceType, pass);
   workFile.setListState(resourceType.name, {
     ...workFile.getListState(resourceType.name),
     state: missingReply?.state ?? 'read',
@@ -77,7 +77,7 @@ async function readResourceType(ports: ReadPorts, resourceType: ResourceType, pa
 type ReadOutcome = MissingReply | undefined;
 
 async function readSingle(
-  { source, workFile }: ReadPorts,
+  { source, workFile }: ReadDeps,
   resourceType: ResourceType,
   pass: number,
 ): Promise<ReadOutcome> {
@@ -88,7 +88,7 @@ async function readSingle(
 }
 
 async function readList(
-  { source, workFile, progress }: ReadPorts,
+  { source, workFile, progress }: ReadDeps,
   resourceType: ResourceType,
   pass: number,
 ): Promise<ReadOutcome> {
@@ -142,7 +142,7 @@ async function fetchPage(
  * source, or this pass missed them because the offsets of the list shifted between two pages.
  */
 async function fetchUnseenRecords(
-  { source, workFile }: ReadPorts,
+  { source, workFile }: ReadDeps,
   resourceType: ResourceType,
   pass: number,
 ): Promise<void> {
@@ -178,7 +178,7 @@ function hasRecords(workFile: WorkFile, typeName: ResourceTypeName): boolean {
  * Throws unless the key can read at least one list. If the key was refused for any list, checks that it has not been
  * revoked.
  */
-async function requireReadable({ source, workFile }: ReadPorts): Promise<void> {
+async function requireReadable({ source, workFile }: ReadDeps): Promise<void> {
   const listStates = resourceTypes.map(({ name }) => workFile.getListState(name).state);
   const readableType = resourceTypes[listStates.indexOf('read')];
   const isAnyRefused = listStates.includes('refused');

@@ -19,7 +19,7 @@ export type ConvertedRow = {
  */
 export type SkippedRecord = { readonly faults: readonly FieldError[]; readonly placeholderRow?: ConvertedRow };
 
-export type RowPorts = {
+export type RowDeps = {
   readonly workFile: WorkFile;
   readonly plan: ImportPlan;
   readonly domain: string;
@@ -29,11 +29,11 @@ export type RowPorts = {
 
 /** Converts records to rows: validates their fields and resolves their references to ids of this service. */
 export class RowBuilder {
-  readonly #ports: RowPorts;
+  readonly #deps: RowDeps;
   readonly #usedEmails = new Set<string>();
 
-  constructor(ports: RowPorts) {
-    this.#ports = ports;
+  constructor(deps: RowDeps) {
+    this.#deps = deps;
   }
 
   buildRow(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
@@ -48,7 +48,7 @@ export class RowBuilder {
   }
 
   #buildAccount(resourceType: ResourceType, { json, new_id: account_id }: StoredRecord): ConvertedRow | SkippedRecord {
-    const { domain, importedAt } = this.#ports;
+    const { domain, importedAt } = this.#deps;
     const emptyTexts = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const accountColumns = { account_id, domain, time_zone: 'UTC' };
     const validationResult = validateRecord(resourceType, json, importedAt);
@@ -69,7 +69,7 @@ export class RowBuilder {
   }
 
   #buildUser(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
-    const { plan, importedAt } = this.#ports;
+    const { plan, importedAt } = this.#deps;
     const rawRecord: RawRecord = toRawRecord(JSON.parse(record.json));
     if (record.origin === 'made' && rawRecord.has_left === true)
       return this.buildFormerUser(record, String(rawRecord.first_name));
@@ -95,7 +95,7 @@ export class RowBuilder {
 
   /** Converts a user who cannot be imported to a deleted user, so that the user's records keep their creator. */
   toFormerUser(record: StoredRecord, rawRecord: RawRecord, faults: readonly FieldError[]): SkippedRecord {
-    if (record.id === this.#ports.plan.owner)
+    if (record.id === this.#deps.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
         '--owner-email can name another owner.',
@@ -105,7 +105,7 @@ export class RowBuilder {
   }
 
   buildFormerUser({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
-    const { importedAt, plan } = this.#ports;
+    const { importedAt, plan } = this.#deps;
     const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
     const userFields = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
     const dates = { date_created: importedAt, date_modified: null, date_deleted: importedAt };
@@ -113,7 +113,7 @@ export class RowBuilder {
   }
 
   #buildRecord(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
-    const { workFile, importedAt } = this.#ports;
+    const { workFile, importedAt } = this.#deps;
     const rawRecord = toRawRecord(JSON.parse(record.json));
     const validationResult = validateRecord(resourceType, record.json, importedAt);
     const resolvedReferences = this.#resolveReferences(resourceType, rawRecord);
@@ -138,7 +138,7 @@ export class RowBuilder {
   }
 
   #buildIdColumns({ idField }: ResourceType, { new_id }: StoredRecord): Readonly<Record<string, number>> {
-    return { [idField]: new_id, account_id: this.#ports.plan.accountId };
+    return { [idField]: new_id, account_id: this.#deps.plan.accountId };
   }
 
   /**
@@ -146,7 +146,7 @@ export class RowBuilder {
    * is optional; otherwise, the record is left out.
    */
   #resolveReferences(resourceType: ResourceType, rawRecord: RawRecord) {
-    const { workFile } = this.#ports;
+    const { workFile } = this.#deps;
     const references: Record<string, number> = {
       user_id: workFile.findNewId('users', toIdText(rawRecord.user_id) ?? '0') ?? 0,
     };
@@ -167,7 +167,7 @@ export class RowBuilder {
     if (users === undefined || users === null || users === '') return [];
     if (!Array.isArray(users)) return undefined;
     const ids = users.map((user) =>
-      this.#ports.workFile.findNewId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
+      this.#deps.workFile.findNewId('users', toIdText(isRawRecord(user) ? user.user_id : user) ?? ''),
     );
     return ids.every((id) => id !== undefined) ? ids : undefined;
   }

@@ -29,7 +29,7 @@ const SEND_TIMEOUT_MS = 25_000;
 /** Delay before a failed write of a result is retried. */
 const WRITE_RETRY_DELAY_MS = 500;
 
-export type MailerPorts = {
+export type MailerDeps = {
   readonly store: Store;
   readonly leaseOwner: LeaseOwner;
   readonly clock: Clock;
@@ -46,20 +46,20 @@ export type MailerPorts = {
  * Message-ID.
  */
 export class Mailer {
-  readonly #ports: MailerPorts;
+  readonly #deps: MailerDeps;
   readonly #sendControllers = new Set<AbortController>();
   #currentPoll: Promise<void> = Promise.resolve();
   #isStopping = false;
   #cancelPoll: () => void = () => undefined;
 
-  constructor(ports: MailerPorts) {
-    this.#ports = ports;
+  constructor(deps: MailerDeps) {
+    this.#deps = deps;
   }
 
   /** Polls immediately, then every MAIL_POLL_INTERVAL_MS. */
   start(): void {
     this.#currentPoll = this.#poll().then(() => {
-      if (!this.#isStopping) this.#cancelPoll = this.#ports.clock.after(MAIL_POLL_INTERVAL_MS, () => this.start());
+      if (!this.#isStopping) this.#cancelPoll = this.#deps.clock.after(MAIL_POLL_INTERVAL_MS, () => this.start());
     });
   }
 
@@ -70,7 +70,7 @@ export class Mailer {
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
     this.#cancelPoll();
-    const cancelDeadline = startDeadline(this.#ports.clock, graceMs, () => {
+    const cancelDeadline = startDeadline(this.#deps.clock, graceMs, () => {
       for (const controller of this.#sendControllers) controller.abort();
     });
     await this.#currentPoll;
@@ -78,7 +78,7 @@ export class Mailer {
   }
 
   async #poll(): Promise<void> {
-    const { store, leaseOwner, clock, log } = this.#ports;
+    const { store, leaseOwner, clock, log } = this.#deps;
     try {
       await createMails(store, clock.now());
       while (!this.#isStopping && leaseOwner.isLeaseValid()) {
@@ -94,7 +94,7 @@ export class Mailer {
   }
 
   async #send(mail: ClaimedMail): Promise<void> {
-    const { store, clock, mailTransport, baseUrl, endedHookRetentionMs } = this.#ports;
+    const { store, clock, mailTransport, baseUrl, endedHookRetentionMs } = this.#deps;
     const content = await readMailContent(store.read, mail);
     if (content === undefined) return this.#writeWithRetries(() => deleteMail(store, mail));
     const context = { domain: content.domain, baseUrl: baseUrl(), endedHookRetentionMs };
@@ -114,7 +114,7 @@ export class Mailer {
   /** Runs `work` with a signal that is aborted after the timeout, or when the grace period of `stop` is over. */
   async #runWithTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    const cancelTimeout = startDeadline(this.#ports.clock, timeoutMs, () => controller.abort());
+    const cancelTimeout = startDeadline(this.#deps.clock, timeoutMs, () => controller.abort());
     this.#sendControllers.add(controller);
     try {
       return await work(controller.signal);
@@ -125,7 +125,7 @@ export class Mailer {
   }
 
   #storeDecision(mail: ClaimedMail, decision: MailDecision): Promise<void> {
-    const { store, leaseOwner, clock } = this.#ports;
+    const { store, leaseOwner, clock } = this.#deps;
     const now = clock.now();
     switch (decision.is) {
       case 'sent':
@@ -146,9 +146,9 @@ export class Mailer {
       try {
         return await work();
       } catch (error) {
-        this.#ports.log.error({ event: 'mail.complete_failed', err: error });
+        this.#deps.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#isStopping) return;
-        await new Promise<void>((resolve) => this.#ports.clock.after(WRITE_RETRY_DELAY_MS, resolve));
+        await new Promise<void>((resolve) => this.#deps.clock.after(WRITE_RETRY_DELAY_MS, resolve));
       }
     }
   }
@@ -159,7 +159,7 @@ export class Mailer {
     outcome: SendOutcome,
     details: Record<string, unknown>,
   ): void {
-    const { log, onMailDecided } = this.#ports;
+    const { log, onMailDecided } = this.#deps;
     const logFields = { account_id: mail.accountId, user_id: mail.userId, tries: mail.tries + 1, ...details };
     const reasonField = 'reason' in outcome ? { reason: outcome.reason } : {};
     onMailDecided(decision.is);

@@ -15,16 +15,16 @@ import { createDeliveryRoutes } from './deliveries/deliveries.ts';
 import { eventRoutes } from './events/events.ts';
 import { createHookRoutes, type Quotas } from './hooks/routes.ts';
 import { createSecretRoutes } from './hooks/secrets.ts';
-import { createTargetCheckRoutes, type TargetCheckPorts } from './hooks/target-check.ts';
+import { createTargetCheckRoutes, type TargetCheckDeps } from './hooks/target-check.ts';
 import { createImportRoutes } from './imports/imports.ts';
 import { createInvitationRoutes } from './invitations/invitations.ts';
 import { createInvitationPublicRoutes } from './invitations/public-routes.ts';
 import { createKeyRoutes } from './keys/keys.ts';
 import { createNotificationRoutes } from './notifications/notifications.ts';
-import { createPassphraseRoutes, type PassphrasePorts } from './passphrases/passphrases.ts';
+import { createPassphraseRoutes, type PassphraseDeps } from './passphrases/passphrases.ts';
 import { projectRoutes } from './projects/projects.ts';
 import { sessionRoutes } from './sessions/sessions.ts';
-import { createSessionPublicRoutes, type SignInPorts } from './sessions/sign-in-routes.ts';
+import { createSessionPublicRoutes, type SignInDeps } from './sessions/sign-in-routes.ts';
 import { hourlyRoutes } from './stats/hourly.ts';
 import { overviewRoutes } from './stats/overview.ts';
 import { subtaskRoutes } from './subtasks/subtasks.ts';
@@ -34,7 +34,7 @@ import { timeEntryRoutes } from './time-entries/time-entries.ts';
 import { userRoutes } from './users/users.ts';
 
 /** Dependencies of the routes, passed in by `server.ts`. */
-export type RoutePorts = {
+export type RouteDeps = {
   readonly guard: SsrfGuard;
   readonly random: Random;
   readonly log: Log;
@@ -46,15 +46,15 @@ export type RoutePorts = {
 };
 
 /** Creates all routes of the API group, in the order of the documentation. */
-export function createApiRoutes(ports: RoutePorts): readonly Route[] {
+export function createApiRoutes(deps: RouteDeps): readonly Route[] {
   const routes = [
     ...eventRoutes,
     ...createImportRoutes(),
-    ...createCalendarRoutes(ports),
-    ...createHookRoutes(ports),
-    ...createSecretRoutes(ports),
-    ...createDeliveryRoutes(ports),
-    ...createNotificationRoutes(ports),
+    ...createCalendarRoutes(deps),
+    ...createHookRoutes(deps),
+    ...createSecretRoutes(deps),
+    ...createDeliveryRoutes(deps),
+    ...createNotificationRoutes(deps),
     ...clientRoutes,
     ...contactRoutes,
     ...projectRoutes,
@@ -65,9 +65,9 @@ export function createApiRoutes(ports: RoutePorts): readonly Route[] {
     ...userRoutes,
     ...teamRoutes,
     ...companyRoutes,
-    ...createKeyRoutes(ports),
+    ...createKeyRoutes(deps),
   ];
-  return ports.quotas?.pending === undefined ? routes : routes.map(addQuotaProblem);
+  return deps.quotas?.pending === undefined ? routes : routes.map(addQuotaProblem);
 }
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
@@ -77,22 +77,22 @@ function addQuotaProblem(route: Route): Route {
 }
 
 /** Dependencies of the console's routes, including those of the API's routes. */
-export type ConsolePorts = RoutePorts & PassphrasePorts & SignInPorts & TargetCheckPorts;
+export type ConsoleDeps = RouteDeps & PassphraseDeps & SignInDeps & TargetCheckDeps;
 
 /** Creates the routes that only the console group serves. The console group also serves the API's routes. */
-export function createConsoleRoutes(ports: ConsolePorts): readonly Route[] {
+export function createConsoleRoutes(deps: ConsoleDeps): readonly Route[] {
   return [
     ...sessionRoutes,
-    ...createInvitationRoutes(ports),
-    ...createPassphraseRoutes(ports),
+    ...createInvitationRoutes(deps),
+    ...createPassphraseRoutes(deps),
     ...overviewRoutes,
-    ...createActivityRoutes(ports),
+    ...createActivityRoutes(deps),
     ...hourlyRoutes,
-    ...createTargetCheckRoutes(ports),
+    ...createTargetCheckRoutes(deps),
   ];
 }
 
 /** Creates the public routes of the console: sign-in, sign-out and invitations. */
-export function createPublicRoutes(ports: ConsolePorts): readonly PublicRoute[] {
-  return [...createSessionPublicRoutes(ports), ...createInvitationPublicRoutes(ports)];
+export function createPublicRoutes(deps: ConsoleDeps): readonly PublicRoute[] {
+  return [...createSessionPublicRoutes(deps), ...createInvitationPublicRoutes(deps)];
 }

@@ -21,7 +21,7 @@ import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateF
 /** Number of rows per transaction. */
 const IMPORT_ROWS_PER_COMMIT = 5_000;
 
-export type ImportPorts = {
+export type ImportDeps = {
   readonly store: Store;
   readonly path: string;
   readonly clock: Clock;
@@ -36,14 +36,14 @@ export type ImportPorts = {
  * afterwards. No service can start on the database from the first imported row to the end of that comparison. An
  * interrupted import is continued after its last commit. Throws `TransferError`.
  */
-export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
-  const { store, path, progress } = ports;
+export async function importFrom(deps: ImportDeps): Promise<ValidatedFile> {
+  const { store, path, progress } = deps;
   await requireNoRunningService(store);
   const file = await validateFile(path, progress);
   const incompleteTransfer = await findIncompleteTransfer(store.read);
-  if (incompleteTransfer === undefined) await startImport(ports, file);
-  else requireResumable(ports, file, incompleteTransfer);
-  await insertRows(ports, file, incompleteTransfer?.line ?? 0);
+  if (incompleteTransfer === undefined) await startImport(deps, file);
+  else requireResumable(deps, file, incompleteTransfer);
+  await insertRows(deps, file, incompleteTransfer?.line ?? 0);
   await store
     .snapshot((queries) => requireMatchingExport(queries, file.scope, file.totals, progress))
     .catch(throwWithAdvice);
@@ -57,7 +57,7 @@ export async function importFrom(ports: ImportPorts): Promise<ValidatedFile> {
   return file;
 }
 
-async function startImport({ store, clock }: ImportPorts, file: ValidatedFile): Promise<void> {
+async function startImport({ store, clock }: ImportDeps, file: ValidatedFile): Promise<void> {
   await requireNoConflicts(store.read, file);
   await beginTransfer(store, {
     work: 'import',
@@ -68,7 +68,7 @@ async function startImport({ store, clock }: ImportPorts, file: ValidatedFile): 
 }
 
 function requireResumable(
-  { mayResume }: ImportPorts,
+  { mayResume }: ImportDeps,
   file: ValidatedFile,
   incompleteTransfer: IncompleteTransfer,
 ): void {
@@ -79,12 +79,8 @@ function requireResumable(
 }
 
 /** @param importedLineCount number of lines that are already imported */
-async function insertRows(
-  ports: ImportPorts,
-  { path, totals }: ValidatedFile,
-  importedLineCount: number,
-): Promise<void> {
-  const { store, progress, rowsPerCommit = IMPORT_ROWS_PER_COMMIT } = ports;
+async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, importedLineCount: number): Promise<void> {
+  const { store, progress, rowsPerCommit = IMPORT_ROWS_PER_COMMIT } = deps;
   const inserter = new BulkInserter();
   let lastImportedLine = importedLineCount;
   async function insertBatch(table: ExportedTable, rows: readonly FileRow[]): Promise<void> {

@@ -24,10 +24,10 @@ import { requireMatchingExport, type ValidatedFile, validateFile } from './valid
 
 const REMOVAL_ROWS_PER_COMMIT = 2_000;
 
-type RemovalPorts = { readonly store: Store; readonly clock: Clock; readonly progress: TransferProgress };
+type RemovalDeps = { readonly store: Store; readonly clock: Clock; readonly progress: TransferProgress };
 
 /** Undoes an interrupted import, or completes an interrupted removal. Returns the number of removed rows. */
-export async function undoImport({ store, progress }: RemovalPorts): Promise<number> {
+export async function undoImport({ store, progress }: RemovalDeps): Promise<number> {
   await requireNoRunningService(store);
   const incompleteTransfer = await findIncompleteTransfer(store.read);
   if (incompleteTransfer === undefined) throw new TransferError('There is no incomplete import.');
@@ -43,7 +43,7 @@ export async function undoImport({ store, progress }: RemovalPorts): Promise<num
  * Returns the number of removed rows. Throws `TransferError`.
  */
 export async function removeExportedAccount(
-  { store, clock, progress }: RemovalPorts,
+  { store, clock, progress }: RemovalDeps,
   path: string,
   domain: string,
 ): Promise<number> {
@@ -67,7 +67,7 @@ export async function removeExportedAccount(
 
 /** Compares the database with the export. If they differ, removes the mark of the transfer and throws. */
 async function requireMatchingDatabase(
-  { store, progress }: Omit<RemovalPorts, 'clock'>,
+  { store, progress }: Omit<RemovalDeps, 'clock'>,
   { scope, totals }: ValidatedFile,
 ): Promise<void> {
   try {

@@ -296,14 +296,14 @@ for (const { test, database } of stores) {
       /^TransferError: An import into this database is incomplete: /,
     );
     await assert.rejects(importFromFile(destination, another, { resume: true }), /is of another file than /);
-    const ports = { store: destination, clock: systemClock, progress: silentProgress };
+    const deps = { store: destination, clock: systemClock, progress: silentProgress };
     await assert.rejects(
-      removeExportedAccount(ports, another, 'other.test'),
+      removeExportedAccount(deps, another, 'other.test'),
       /An import into this database is incomplete/,
     );
-    assert.equal(await undoImport(ports), line - 1);
+    assert.equal(await undoImport(deps), line - 1);
     assert.deepEqual(await readAllRows(destination), before);
-    await assert.rejects(undoImport(ports), { message: 'There is no incomplete import.' });
+    await assert.rejects(undoImport(deps), { message: 'There is no incomplete import.' });
     await importFromFile(destination, path);
     assert.deepEqual(await readAllRows(destination), await rowsWithoutLeases(source));
   });
@@ -337,13 +337,13 @@ for (const { test, database } of stores) {
     await fillAccount(source, 'other.test', OTHER);
     const others = await readAllRows(source);
     await fillAccount(source, 'acme.test', ACME);
-    const ports = { store: source, clock: systemClock, progress: silentProgress };
+    const deps = { store: source, clock: systemClock, progress: silentProgress };
     await exportToFile(source, path, 'acme.test');
     await exportToFile(source, join(folder, 'service.jsonl'));
 
-    await assert.rejects(removeExportedAccount(ports, path, 'other.test'), /is not an export of other\.test only/);
+    await assert.rejects(removeExportedAccount(deps, path, 'other.test'), /is not an export of other\.test only/);
     await assert.rejects(
-      removeExportedAccount(ports, join(folder, 'service.jsonl'), 'acme.test'),
+      removeExportedAccount(deps, join(folder, 'service.jsonl'), 'acme.test'),
       /is not an export of acme\.test only/,
     );
 
@@ -353,14 +353,14 @@ for (const { test, database } of stores) {
     assert.equal(late.length, 1);
     const before = await readAllRows(source);
     await assert.rejects(
-      removeExportedAccount(ports, path, 'acme.test'),
+      removeExportedAccount(deps, path, 'acme.test'),
       /^TransferError: tasks: the rows .*\nNothing was removed/,
     );
     assert.deepEqual(await readAllRows(source), before);
     assert.equal(await findIncompleteTransfer(source.read), undefined);
 
     await exportToFile(source, path, 'acme.test');
-    await removeExportedAccount(ports, path, 'acme.test');
+    await removeExportedAccount(deps, path, 'acme.test');
     assert.deepEqual(await readAllRows(source), others);
     assert.equal(await findIncompleteTransfer(source.read), undefined);
   });

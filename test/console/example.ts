@@ -55,7 +55,7 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   const clock = testClock(NOW - 30 * DAY_MS);
   const service = await startTestService(t, `sqlite:${join(temporaryFolder(t), 'carillon.db')}`, {
     options: { retryWaits: '1m,2h', attemptTimeout: '15s', port },
-    ports: {
+    deps: {
       clock,
       random: fixedJitterRandom(0.3),
       attempt: simulatedAttempts(clock),

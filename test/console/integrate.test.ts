@@ -245,7 +245,7 @@ test('under load the feed keeps 300 entries and polls at most once a second', as
 test('a target is checked while typing, a path is suggested, and a validation error is shown at its field', async (t) => {
   const resolve = async (name: string) =>
     name.endsWith('.example') ? { addresses: ['9.9.9.9'] } : ({ failure: 'no_such_name' } as const);
-  const { page, owner } = await startConsole(t, { path: 'hooks/new' }, { ports: { resolve } });
+  const { page, owner } = await startConsole(t, { path: 'hooks/new' }, { deps: { resolve } });
   const taken = 'https://erp.example/bell';
   await subscribe(owner, taken);
   const field = page.getByLabel('POST to this address');

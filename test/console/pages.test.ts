@@ -174,7 +174,7 @@ async function layoutFaultsOn(page: Page, where: string): Promise<readonly strin
 }
 
 test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) => {
-  const service = await sqlite.testService(t, { ports: { clock: testClock(NOW) } });
+  const service = await sqlite.testService(t, { deps: { clock: testClock(NOW) } });
   const owner = await service.createAccount('acme.test');
   const account = await fillLargeAccount(service, owner);
   const page = await openConsole(t, service, { as: owner, ...WINDOWS[0] });

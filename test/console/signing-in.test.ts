@@ -103,7 +103,7 @@ test('a withdrawn invitation is rejected', async (t) => {
 });
 
 test('a wrong passphrase shows an error, and too many attempts show how long to wait', async (t) => {
-  const { open, owner } = await startConsole(t, {}, { ports: { clock: testClock() } });
+  const { open, owner } = await startConsole(t, {}, { deps: { clock: testClock() } });
   const page = await open({ as: null });
   const button = page.getByRole('button', { name: /^(Sign in|Again in)/ });
   await signIn(page, owner.domain, `owner@${owner.domain}`, 'wrong');

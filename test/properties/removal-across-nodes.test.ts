@@ -107,7 +107,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
   async function startNode(t: TestContext, database: string, attempt: SendAttempt): Promise<Node> {
     const { realClock, ...controls } = pausableRealClock();
     const options = { retryWaits: '20ms,40ms' };
-    return { ...(await testService(t, { database, options, ports: { attempt, realClock } })), ...controls };
+    return { ...(await testService(t, { database, options, deps: { attempt, realClock } })), ...controls };
   }
 
   /** Checks the state of each hook: it must follow from its attempts, in the order in which they were stored. */
@@ -230,7 +230,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const attempt: SendAttempt = ({ target }) =>
       new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));
     const options = { retryWaits: '10s,10s' };
-    const stoppingNode = await testService(t, { database, options, ports: { attempt } });
+    const stoppingNode = await testService(t, { database, options, deps: { attempt } });
     const owner = await stoppingNode.createAccount('acme.test');
     const [slow, fails] = ['/slow', '/fails'].map((path) =>
       owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9${path}`, event: 'new_event' }),
@@ -245,7 +245,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const other = await testService(t, {
       database,
       options,
-      ports: {
+      deps: {
         async attempt({ target }) {
           started.push(new URL(target).pathname);
           return answered(200);

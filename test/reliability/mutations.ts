@@ -201,7 +201,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         '    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n',
-        "    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#ports.store.write(count).catch(() => undefined);\n",
+        "    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#deps.store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -325,19 +325,19 @@ export const mutations: readonly Mutation[] = [
         `        const { location } = headers;
         if (status >= 300 && status < 400 && typeof location === 'string') {
           const onward = { ...request, target: new URL(location, request.target).href };
-          createAttemptSender(ports)(onward).then(resolve, reject);
+          createAttemptSender(deps)(onward).then(resolve, reject);
           closeConnection();
           return;
         }
         const retryAfterMs = parseRetryAfterMs(`,
       ],
       [
-        '  { userAgent, clock }: AttemptPorts,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
-        '  ports: AttemptPorts,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
+        '  { userAgent, clock }: AttemptDeps,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
+        '  deps: AttemptDeps,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
       ],
       [
         '  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
-        '  const { userAgent, clock } = ports;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
+        '  const { userAgent, clock } = deps;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
       ],
     ],
     caughtBy: {
@@ -447,7 +447,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         "      if (route.method === 'GET') return respond(request",
-        "      ports.requestSlots.acquireCallerSlot(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
+        "      deps.requestSlots.acquireCallerSlot(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
       ],
     ],
     caughtBy: {

@@ -1,5 +1,5 @@
 import { CarillonError } from './errors.ts';
-import { systemPorts } from './runtime.ts';
+import { systemDeps } from './runtime.ts';
 import { type ApiCall, createUnexpectedResponseError, type OpenStream } from './transport.ts';
 
 /** A server-sent event. Missing fields are undefined, and a comment is an event without fields. */
@@ -94,7 +94,7 @@ export async function* followEvents<T>(
     } finally {
       silenceTimeout.stop();
     }
-    await systemPorts.pause(waitMs, signal);
+    await systemDeps.pause(waitMs, signal);
     waitMs = Math.min(2 * waitMs, MAX_RECONNECT_DELAY_MS);
   }
 }

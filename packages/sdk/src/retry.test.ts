@@ -17,11 +17,11 @@ const GATEWAY: AttemptOutcome = [502, 'unexpected_answer'];
 const BUSY: AttemptOutcome = [503, 'overloaded'];
 
 /** Returns a clock that only advances by waits, and randomness without jitter. */
-function simulatedPorts() {
+function simulatedDeps() {
   const waits: number[] = [];
   let now = 0;
   let words = 0;
-  const ports = {
+  const deps = {
     now: () => now,
     async pause(waitMs: number) {
       waits.push(waitMs);
@@ -30,7 +30,7 @@ function simulatedPorts() {
     randomFraction: () => 0,
     createIdempotencyKey: () => `word-${++words}`,
   };
-  return { ports, waits };
+  return { deps, waits };
 }
 
 /**
@@ -43,7 +43,7 @@ async function callWithOutcomes(
   options: { storesResponses?: boolean } = {},
 ) {
   const sent: ApiCall[] = [];
-  const { ports, waits } = simulatedPorts();
+  const { deps, waits } = simulatedDeps();
   const send = withRetries(
     async (one): Promise<ApiResponse> => {
       const [status, code, retryAfterS] = tries[sent.push(one) - 1] ?? tries.at(-1) ?? OK;
@@ -51,7 +51,7 @@ async function callWithOutcomes(
       throw new CarillonError({ code, status, message: `try ${sent.length}`, retryAfterS });
     },
     { retries: 2, timeoutMs: 30_000, storesResponses: true, ...options },
-    ports,
+    deps,
   );
   const came = await send({ method: 'GET', path: ['events'], ...call }).then(
     ({ status }) => status,

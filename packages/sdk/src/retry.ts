@@ -1,5 +1,5 @@
 import { CarillonError, type ProblemCode } from './errors.ts';
-import { type RuntimePorts, systemPorts } from './runtime.ts';
+import { type RuntimeDeps, systemDeps } from './runtime.ts';
 import type { ApiCall, ApiResponse, Send } from './transport.ts';
 
 /** Delay before the first retry. It doubles with each retry, up to a maximum. Jitter shortens it by up to half. */
@@ -23,13 +23,13 @@ export type RetryOptions = {
  * an `Idempotency-Key`; a PUT or DELETE without `ifMatch`. Any call is retried if the service reports that it was not
  * executed (X4).
  */
-export function withRetries(send: Send, options: RetryOptions, ports: RuntimePorts = systemPorts): Send {
+export function withRetries(send: Send, options: RetryOptions, deps: RuntimeDeps = systemDeps): Send {
   return async (originalCall) => {
     const { retries = options.retries, timeoutMs = options.timeoutMs } = originalCall;
     if (!(retries > 0)) return send({ ...originalCall, timeoutMs });
-    const call = toRepeatableCall(originalCall, options, ports);
-    const deadlineAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : ports.now() + timeoutMs;
-    const getRemainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(deadlineAt - ports.now())));
+    const call = toRepeatableCall(originalCall, options, deps);
+    const deadlineAt = timeoutMs === 0 ? Number.POSITIVE_INFINITY : deps.now() + timeoutMs;
+    const getRemainingMs = () => (timeoutMs === 0 ? 0 : Math.max(1, Math.ceil(deadlineAt - deps.now())));
     let mayHaveExecuted = false;
     for (let retryCount = 0; ; retryCount += 1) {
       try {
@@ -38,12 +38,12 @@ export function withRetries(send: Send, options: RetryOptions, ports: RuntimePor
         if (!(error instanceof CarillonError)) throw error;
         // An earlier attempt may have deleted the record, and its response was lost (C28).
         if (mayHaveExecuted && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED_RESPONSE;
-        const waitMs = computeRetryDelayMs(error, retryCount, ports);
+        const waitMs = computeRetryDelayMs(error, retryCount, deps);
         const isRetryable =
           retryCount < retries && isTransientError(error) && (wasNotExecuted(error) || isRepeatable(call, options));
-        if (!isRetryable || waitMs > MAX_RETRY_DELAY_MS || ports.now() + waitMs >= deadlineAt) throw error;
+        if (!isRetryable || waitMs > MAX_RETRY_DELAY_MS || deps.now() + waitMs >= deadlineAt) throw error;
         mayHaveExecuted ||= !wasNotExecuted(error);
-        await ports.pause(waitMs, call.signal);
+        await deps.pause(waitMs, call.signal);
         call.signal?.throwIfAborted();
       }
     }
@@ -56,10 +56,10 @@ const ALREADY_DELETED_RESPONSE: ApiResponse = { status: 200, headers: new Header
  * Returns the call with an idempotency key, and with a copy of its body, so that later changes of the input have no
  * effect.
  */
-function toRepeatableCall(call: ApiCall, { storesResponses }: RetryOptions, ports: RuntimePorts): ApiCall {
+function toRepeatableCall(call: ApiCall, { storesResponses }: RetryOptions, deps: RuntimeDeps): ApiCall {
   const body: unknown = call.body === undefined ? undefined : JSON.parse(JSON.stringify(call.body));
   const needsKey = storesResponses && call.method === 'POST' && call.idempotencyKey === undefined;
-  return { ...call, body, ...(needsKey && { idempotencyKey: ports.createIdempotencyKey() }) };
+  return { ...call, body, ...(needsKey && { idempotencyKey: deps.createIdempotencyKey() }) };
 }
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
@@ -86,8 +86,8 @@ function isRepeatable({ method, idempotencyKey, ifMatch }: ApiCall, { storesResp
   return ifMatch === undefined;
 }
 
-function computeRetryDelayMs({ retryAfterS = 0 }: CarillonError, retryCount: number, ports: RuntimePorts): number {
+function computeRetryDelayMs({ retryAfterS = 0 }: CarillonError, retryCount: number, deps: RuntimeDeps): number {
   const backoffMs =
-    Math.min(INITIAL_RETRY_DELAY_MS * 2 ** retryCount, MAX_RETRY_DELAY_MS) * (1 - ports.randomFraction() / 2);
+    Math.min(INITIAL_RETRY_DELAY_MS * 2 ** retryCount, MAX_RETRY_DELAY_MS) * (1 - deps.randomFraction() / 2);
   return Math.max(retryAfterS * 1_000, backoffMs);
 }

@@ -1,5 +1,5 @@
 /** Sources of time and randomness, which tests replace. */
-export type RuntimePorts = {
+export type RuntimeDeps = {
   /** Returns milliseconds since an arbitrary point in time. */
   now(): number;
   /** Resolves after `waitMs`, or when the signal is aborted. Never rejects. */
@@ -11,7 +11,7 @@ export type RuntimePorts = {
 };
 
 /** Time and randomness of the platform: browsers, Node, Deno or Bun. */
-export const systemPorts: RuntimePorts = {
+export const systemDeps: RuntimeDeps = {
   now: () => performance.now(),
   pause,
   randomFraction: Math.random,

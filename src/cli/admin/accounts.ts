@@ -80,9 +80,9 @@ async function updateAccount(flags: AccountUpdateFlags): Promise<void> {
 }
 
 async function deleteAccount(flags: ProgressFlags & { domain: string; exported: string }): Promise<void> {
-  const transferPorts = { clock: systemClock, progress: createProgressFromFlags(flags) };
+  const transferDeps = { clock: systemClock, progress: createProgressFromFlags(flags) };
   const removedRowCount = await withExclusiveStore(flags, (store) =>
-    removeExportedAccount({ ...transferPorts, store }, flags.exported, flags.domain),
+    removeExportedAccount({ ...transferDeps, store }, flags.exported, flags.domain),
   );
   printResult(flags, { domain: flags.domain, rows: removedRowCount }, [
     `removed: ${flags.domain}, ${removedRowCount} rows`,

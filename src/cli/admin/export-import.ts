@@ -132,7 +132,7 @@ export function addImportCommand(program: Command): void {
 }
 
 async function undoUnfinishedImport(flags: ImportFlags): Promise<void> {
-  const transferPorts = { clock: systemClock, progress: createProgressFromFlags(flags) };
-  const removedRowCount = await withExclusiveStore(flags, (store) => undoImport({ ...transferPorts, store }));
+  const transferDeps = { clock: systemClock, progress: createProgressFromFlags(flags) };
+  const removedRowCount = await withExclusiveStore(flags, (store) => undoImport({ ...transferDeps, store }));
   printResult(flags, { undone: true, rows: removedRowCount }, [`undone: ${removedRowCount} rows`]);
 }

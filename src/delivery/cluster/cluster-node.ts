@@ -42,7 +42,7 @@ type PeerState = { heartbeat: number; unchangedSince: number };
 /** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 
-export type ClusterNodePorts = {
+export type ClusterNodeDeps = {
   readonly store: Store;
   readonly clusterSession: ClusterSession;
   /** Clock for heartbeats and leases; never replaced by a test's fake clock. */
@@ -96,7 +96,7 @@ const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
 export class ClusterNode implements LeaseManager, LeaseOwner {
   readonly pollIntervalMs = POLL_INTERVAL_MS;
   readonly isMultiNode = true;
-  readonly #ports: ClusterNodePorts;
+  readonly #deps: ClusterNodeDeps;
   readonly #peers = new Map<number, PeerState>();
   /** Evictions in progress, by node id. */
   readonly #runningEvictions = new Map<number, Promise<void>>();
@@ -114,14 +114,14 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   #isHeartbeatFailing = false;
   #cancelHeartbeat: () => void = () => undefined;
 
-  constructor(ports: ClusterNodePorts) {
-    this.#ports = ports;
-    ports.store.onCommitted((events) => this.#waitForAcks(events));
+  constructor(deps: ClusterNodeDeps) {
+    this.#deps = deps;
+    deps.store.onCommitted((events) => this.#waitForAcks(events));
   }
 
   async start(listeners: LeaseListeners): Promise<void> {
     this.#listeners = listeners;
-    this.#ports.clusterSession.delivers = true;
+    this.#deps.clusterSession.delivers = true;
     await this.joinAsApiOnly();
   }
 
@@ -133,7 +133,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   isLeaseValid(): boolean {
-    const { realClock } = this.#ports;
+    const { realClock } = this.#deps;
     return (
       !this.#isLeaving &&
       realClock.monotonic() < this.#leaseValidUntilMonotonic &&
@@ -151,7 +151,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async claim(hookIds: readonly number[]): Promise<HookQueueRow[]> {
     const nodeId = this.#nodeId;
-    const rows = await this.#ports.store.write(({ queries }) =>
+    const rows = await this.#deps.store.write(({ queries }) =>
       claimLeases(queries, nodeId, hookIds, buildClaimableCondition(nodeId)),
     );
     // If this node was evicted during the claim, the claimed leases are free again.
@@ -164,7 +164,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
       const batch = leases.slice(batchStart, batchStart + LEASES_PER_RELEASE);
       const hookIds = batch.map(({ hookId }) => hookId);
       const generations = batch.map(({ generation }) => generation);
-      await this.#ports.store.write(async (tx) => {
+      await this.#deps.store.write(async (tx) => {
         if (this.#isLeaving) tx.events.addPendingHooks(hookIds);
         // If this node has claimed a hook again in the meantime, the generation is higher, and the new lease is kept.
         // The end of a hook raises the generation too, but the lease of an ended hook is released.
@@ -178,7 +178,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async acknowledgeChanges(hookIds: readonly number[]): Promise<void> {
     const nodeId = this.#nodeId;
-    await this.#ports.store.write(({ queries }) =>
+    await this.#deps.store.write(({ queries }) =>
       queries
         .updateTable('hooks')
         .set({ unacknowledged: 0 })
@@ -189,12 +189,12 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   findPendingWork(afterHookId: number): Promise<PendingWork> {
-    return findHooksWithWork(this.#ports.store.read, afterHookId, buildClaimableCondition(this.#nodeId));
+    return findHooksWithWork(this.#deps.store.read, afterHookId, buildClaimableCondition(this.#nodeId));
   }
 
   stopClaiming(): void {
     this.#isLeaving = true;
-    this.#ports.clusterSession.delivers = false;
+    this.#deps.clusterSession.delivers = false;
   }
 
   /** Leaves the cluster: frees all leases immediately, and sends the other nodes a commit event with the live hooks. */
@@ -202,7 +202,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#isStopped = true;
     this.#cancelHeartbeat();
     await Promise.all([this.#runningHeartbeat, ...this.#runningEvictions.values()]);
-    const { store } = this.#ports;
+    const { store } = this.#deps;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
       await this.#freeLeases(tx, nodeId);
@@ -211,7 +211,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   async #join(): Promise<void> {
-    const { store, clusterSession, role } = this.#ports;
+    const { store, clusterSession, role } = this.#deps;
     const { node_id } = await store.write(({ queries }) =>
       queries.insertInto('nodes').values({ version, role }).returning('node_id').executeTakeFirstOrThrow(),
     );
@@ -221,7 +221,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   #scheduleHeartbeat(): void {
     if (this.#isStopped) return;
-    this.#cancelHeartbeat = this.#ports.realClock.after(HEARTBEAT_INTERVAL_MS, () => {
+    this.#cancelHeartbeat = this.#deps.realClock.after(HEARTBEAT_INTERVAL_MS, () => {
       this.#runningHeartbeat = this.#sendHeartbeat()
         .catch((error: unknown) => this.#onHeartbeatFailed(error))
         .finally(() => this.#scheduleHeartbeat());
@@ -230,7 +230,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   /** Logs a failed heartbeat, once per outage. */
   #onHeartbeatFailed(error: unknown): void {
-    if (!this.#isHeartbeatFailing) this.#ports.log.warn({ event: 'node.heartbeat_failed', err: error });
+    if (!this.#isHeartbeatFailing) this.#deps.log.warn({ event: 'node.heartbeat_failed', err: error });
     this.#isHeartbeatFailing = true;
   }
 
@@ -239,7 +239,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * silent.
    */
   async #sendHeartbeat(): Promise<void> {
-    const { clusterSession, realClock } = this.#ports;
+    const { clusterSession, realClock } = this.#deps;
     const nodeId = this.#nodeId;
     const [sentAt, sentAtWallTime] = [realClock.monotonic(), realClock.now()];
     const rows = await renewHeartbeat(clusterSession.queries, { nodeId });
@@ -262,14 +262,14 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   /** Called when a peer has evicted this node: all leases are lost, and the node joins again under a new id. */
   async #onEvicted(): Promise<void> {
-    this.#ports.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
+    this.#deps.log.warn({ event: 'node.evicted', node_id: this.#nodeId });
     this.#leaseValidUntilMonotonic = 0;
     this.#listeners?.onLeasesLost(undefined);
     await this.#join();
   }
 
   async #evictSilentPeers(peers: readonly PeerHeartbeat[]): Promise<void> {
-    const { clusterSession, realClock } = this.#ports;
+    const { clusterSession, realClock } = this.#deps;
     const now = realClock.monotonic();
     for (const knownNodeId of this.#peers.keys()) {
       if (!peers.some(({ id }) => id === knownNodeId)) this.#peers.delete(knownNodeId);
@@ -305,7 +305,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * a heartbeat in the meantime.
    */
   async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
-    const { store, log } = this.#ports;
+    const { store, log } = this.#deps;
     const freedLeaseCount = await store.write(async (tx) => {
       const deletedNodes = await tx.queries
         .deleteFrom('nodes')
@@ -347,7 +347,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * and is repeated: the response must not be sent too early.
    */
   async #waitForBatchAcks(hookIds: readonly number[]): Promise<void> {
-    const { store, realClock } = this.#ports;
+    const { store, realClock } = this.#deps;
     const findUnacknowledgedHooks = () =>
       store.read
         .selectFrom('hooks')

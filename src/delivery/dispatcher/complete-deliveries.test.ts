@@ -156,8 +156,8 @@ for (const { test, database } of stores) {
       await clock.advance(7);
       return store.write(work);
     };
-    const ports = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
-    const completer = new Completer({ ...ports, store: { ...store, write } });
+    const deps = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
+    const completer = new Completer({ ...deps, store: { ...store, write } });
     completer.add({ ...(await settlementOf(1, 1, '500')), endedReason: 'answered_401' });
     await completer.waitUntilCommitted();
     const { date_ended } = await store.read.selectFrom('hooks').select('date_ended').executeTakeFirstOrThrow();
@@ -174,14 +174,14 @@ for (const { test, database } of stores) {
       for (const completion of completions.slice(after, after + 1)) completer.add(completion);
     };
     const onBatchCommitted = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
-    const ports = {
+    const deps = {
       clock: testClock(NOW),
       hookAlerts: skipHookAlerts,
       log: createLog('silent'),
       store,
       onBatchCommitted,
     };
-    const completer = new Completer(ports);
+    const completer = new Completer(deps);
     await addNext(0);
     await eventually(look, ({ told }) => told.length === hooks.length);
   });

@@ -12,7 +12,7 @@ const COMMIT_RETRY_DELAY_MS = 500;
 /** Maximum number of completions per transaction. */
 const MAX_COMPLETIONS_PER_BATCH = 500;
 
-export type CompleterPorts = {
+export type CompleterDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly hookAlerts: EnqueueHookAlerts;
@@ -23,13 +23,13 @@ export type CompleterPorts = {
 
 /** Commits the results of attempts in batches, in the order in which they were added. A failed commit is retried. */
 export class Completer {
-  readonly #ports: CompleterPorts;
+  readonly #deps: CompleterDeps;
   #uncommittedCompletions: Completion[] = [];
   #runningCommit: Promise<void> | undefined;
   #hasStoppedRetrying = false;
 
-  constructor(ports: CompleterPorts) {
-    this.#ports = ports;
+  constructor(deps: CompleterDeps) {
+    this.#deps = deps;
   }
 
   add(completion: Completion): void {
@@ -65,7 +65,7 @@ export class Completer {
 
   /** Commits one batch, with retries. Resolves with false if the commit failed after `stopRetrying`. */
   async #commitBatch(): Promise<boolean> {
-    const { store, clock, hookAlerts, log, onBatchCommitted } = this.#ports;
+    const { store, clock, hookAlerts, log, onBatchCommitted } = this.#deps;
     for (;;) {
       let batch: readonly Completion[] = [];
       const takeBatch = () => {

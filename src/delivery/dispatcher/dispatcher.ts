@@ -59,7 +59,7 @@ const IDLE_QUEUE_TTL_MS = 10_000;
 /** Delay before a failed release or acknowledgement is retried. */
 const LEASE_RETRY_DELAY_MS = 500;
 
-export type DispatcherPorts = {
+export type DispatcherDeps = {
   readonly store: Store;
   readonly leaseManager: LeaseManager;
   readonly clock: Clock;
@@ -98,7 +98,7 @@ export type DispatcherPorts = {
  * while an attempt is in flight. Graceful shutdown is `stop`.
  */
 export class Dispatcher {
-  readonly #ports: DispatcherPorts;
+  readonly #deps: DispatcherDeps;
   readonly #queues = new Map<number, HookQueue>();
   /** Hooks with pending work whose lease is to be claimed. */
   readonly #unclaimedHookIds = new Set<number>();
@@ -144,15 +144,15 @@ export class Dispatcher {
   /** Called when an attempt ended, a result was committed or a claim finished; wakes `#drain` during shutdown. */
   #onProgress: () => void = () => undefined;
 
-  constructor(ports: DispatcherPorts) {
-    this.#ports = ports;
-    this.#poolCapacity = new PoolCapacity(ports.clock);
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+    this.#poolCapacity = new PoolCapacity(deps.clock);
     this.#completer = new Completer({
-      ...ports,
+      ...deps,
       onBatchCommitted: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
     });
-    const mayContinue = () => !this.#isStopping && ports.leaseManager.isLeaseValid();
-    this.#claimLoop = new WorkLoop(ports, {
+    const mayContinue = () => !this.#isStopping && deps.leaseManager.isLeaseValid();
+    this.#claimLoop = new WorkLoop(deps, {
       hasWork: () => this.#unclaimedHookIds.size > 0 && mayContinue(),
       runOnce: () => {
         const claimPromise = this.#claimBatch();
@@ -161,18 +161,18 @@ export class Dispatcher {
       },
     });
     this.#prefetcher = new Prefetcher({
-      ...ports,
+      ...deps,
       mayPrefetch: mayContinue,
       mayReadSecrets: ({ hookId }) => !this.#acknowledgingHookIds.has(hookId),
       onPrefetched: (queue) => this.#schedule([queue]),
     });
-    this.#dispatchLoop = new WorkLoop(ports, {
+    this.#dispatchLoop = new WorkLoop(deps, {
       hasWork: () => this.#readyQueues.size > 0 && this.#inFlightAttempts.size < MAX_IN_FLIGHT && mayContinue(),
       runOnce: () => this.#dispatchBatch(),
     });
-    const { maxAttemptsPerHost: maxPerHost } = ports;
+    const { maxAttemptsPerHost: maxPerHost } = deps;
     const startRateLimiter = new StartRateLimiter({
-      clock: ports.clock,
+      clock: deps.clock,
       ...UNPROVEN_START_RATE,
       onPermitsRenewed: () => this.#schedule(this.#limiter.serveWaitingQueues()),
     });
@@ -186,7 +186,7 @@ export class Dispatcher {
    * Starts claiming and sending. The first poll finds the deliveries that were pending at the last stop or crash (C20).
    */
   async start(): Promise<void> {
-    const { store, leaseManager } = this.#ports;
+    const { store, leaseManager } = this.#deps;
     store.onCommitted((events) => this.#onCommit(events));
     await leaseManager.start({
       onLeaseRenewed: () => {
@@ -206,11 +206,11 @@ export class Dispatcher {
     this.#isStopping = true;
     if (graceMs === 0) this.#completer.stopRetrying();
     this.#cancelPoll();
-    const cancelGraceDeadline = startDeadline(this.#ports.clock, graceMs, () => {
+    const cancelGraceDeadline = startDeadline(this.#deps.clock, graceMs, () => {
       this.#completer.stopRetrying();
       for (const flight of this.#inFlightAttempts) flight.abort();
     });
-    this.#ports.leaseManager.stopClaiming();
+    this.#deps.leaseManager.stopClaiming();
     await this.#drain();
     await this.#currentClaim;
     for (const queue of this.#queues.values()) {
@@ -219,7 +219,7 @@ export class Dispatcher {
     }
     await this.#completer.waitUntilCommitted();
     cancelGraceDeadline();
-    await this.#ports.leaseManager.stop();
+    await this.#deps.leaseManager.stop();
   }
 
   /** Number of attempts in flight, for the metrics. */
@@ -233,7 +233,7 @@ export class Dispatcher {
   }
 
   async #poll(): Promise<void> {
-    const { leaseManager, clock, log } = this.#ports;
+    const { leaseManager, clock, log } = this.#deps;
     this.#claimMissedHookIds.clear();
     try {
       for (let afterHookId: number | undefined = 0; afterHookId !== undefined && !this.#isStopping; ) {
@@ -260,7 +260,7 @@ export class Dispatcher {
   #wakePolledHook(hookId: number): void {
     const queue = this.#queues.get(hookId);
     if (queue?.isActive !== true) this.#wake(hookId, 'pending');
-    else if (queue.needsScheduling(this.#ports.clock.now())) this.#schedule([queue]);
+    else if (queue.needsScheduling(this.#deps.clock.now())) this.#schedule([queue]);
   }
 
   /**
@@ -280,7 +280,7 @@ export class Dispatcher {
       if (this.#inFlightAttempts.size === 0) return;
       await (areReleased
         ? progress
-        : new Promise<void>((resolve) => this.#ports.clock.after(LEASE_RETRY_DELAY_MS, resolve)));
+        : new Promise<void>((resolve) => this.#deps.clock.after(LEASE_RETRY_DELAY_MS, resolve)));
     }
   }
 
@@ -300,7 +300,7 @@ export class Dispatcher {
    * again or stops.
    */
   #releaseLeases(leases: readonly Lease[]): Promise<boolean> {
-    const { leaseManager, log } = this.#ports;
+    const { leaseManager, log } = this.#deps;
     return leaseManager.release(leases).then(
       () => true,
       (error: unknown) => {
@@ -353,7 +353,7 @@ export class Dispatcher {
   }
 
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
-    const { leaseManager, clock, log } = this.#ports;
+    const { leaseManager, clock, log } = this.#deps;
     for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
     for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
       isAcknowledged = await leaseManager.acknowledgeChanges(hookIds).then(
@@ -415,7 +415,7 @@ export class Dispatcher {
     }
     if (work === 'manual') queue.hasUnreadManualAttempts = true;
     else if (rows === undefined) queue.hasUnreadPending = true;
-    else queue.pushDeliveries(toPendingDeliveries(rows), this.#ports.clock.now());
+    else queue.pushDeliveries(toPendingDeliveries(rows), this.#deps.clock.now());
     this.#schedule([queue]);
   }
 
@@ -432,7 +432,7 @@ export class Dispatcher {
     this.#hooksEndedDuringClaim.clear();
     this.#hooksRotatedDuringClaim.clear();
     this.#hooksReleasedDuringClaim.clear();
-    const rows = await this.#ports.leaseManager.claim(hookIds);
+    const rows = await this.#deps.leaseManager.claim(hookIds);
     if (evictionCount !== this.#evictionCount) return;
     const rowsByHook = new Map(rows.map((row) => [row.hookId, row]));
     for (const hookId of hookIds) {
@@ -451,19 +451,19 @@ export class Dispatcher {
   }
 
   #addQueue(row: HookQueueRow): void {
-    const queue = new HookQueue(row, this.#ports.clock.now(), computeMaxRetryDelayMs(this.#ports.retryDelaysMs));
+    const queue = new HookQueue(row, this.#deps.clock.now(), computeMaxRetryDelayMs(this.#deps.retryDelaysMs));
     if (this.#hooksRotatedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
       queue.invalidateSecrets();
     this.#queues.set(queue.hookId, queue);
     this.#connectionPools.set(queue, new ConnectionPool(this.#poolCapacity));
-    this.#wakeWhenDue(queue, this.#ports.clock.now());
+    this.#wakeWhenDue(queue, this.#deps.clock.now());
     this.#schedule([queue]);
   }
 
   #wakeWhenDue(queue: HookQueue, now: number): void {
     const waitMs = queue.computeNextWaitMs(now);
     if (waitMs <= 0) return;
-    queue.setRetryTimer(this.#ports.clock.after(waitMs, () => this.#schedule([queue])));
+    queue.setRetryTimer(this.#deps.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
   /** Called when no attempt of a queue can start now. The retry timer or the next event schedules the queue again. */
@@ -480,7 +480,7 @@ export class Dispatcher {
 
   /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
-    const { clock, leaseManager } = this.#ports;
+    const { clock, leaseManager } = this.#deps;
     const queues = firstMembersOf(this.#readyQueues, QUEUES_PER_ITERATION);
     for (const queue of queues) {
       if (this.#inFlightAttempts.size >= MAX_IN_FLIGHT || !leaseManager.isLeaseValid()) break;
@@ -515,7 +515,7 @@ export class Dispatcher {
 
   #startAttempt(queue: HookQueue, pendingDelivery: PendingDelivery): void {
     if (queue.isClosed) return;
-    const { leaseManager, clock, sendAttempt, baseUrl, attemptTimeoutMs } = this.#ports;
+    const { leaseManager, clock, sendAttempt, baseUrl, attemptTimeoutMs } = this.#deps;
     const flight = queue.beginAttempt(pendingDelivery, clock.now());
     this.#inFlightAttempts.add(flight);
     const permit = this.#limiter.acquire(queue);
@@ -540,7 +540,7 @@ export class Dispatcher {
     };
     sendAttempt(attemptRequest)
       .catch((error: unknown): AttemptOutcome => {
-        this.#ports.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
+        this.#deps.log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
         return { kind: 'local_error', code: 'broken', durationMs: 0 };
       })
       .then((outcome) => {
@@ -548,7 +548,7 @@ export class Dispatcher {
         this.#finishAttempt(queue, flight, outcome);
       })
       .catch((error: unknown) =>
-        this.#ports.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }),
+        this.#deps.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }),
       );
   }
 
@@ -561,10 +561,10 @@ export class Dispatcher {
       isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.pendingDelivery.manualAttemptId !== null,
       localErrors: queue.countLocalErrorsBefore(flight),
-      retryDelaysMs: this.#ports.retryDelaysMs,
-      jitterFraction: this.#ports.random.fraction(),
+      retryDelaysMs: this.#deps.retryDelaysMs,
+      jitterFraction: this.#deps.random.fraction(),
     });
-    const now = this.#ports.clock.now();
+    const now = this.#deps.clock.now();
     const completion = queue.finishAttempt({
       flight,
       decision,
@@ -589,13 +589,13 @@ export class Dispatcher {
   #reportAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
     const formattedOutcome = formatOutcome(outcome);
     const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
-    this.#ports.onAttemptFinished({
+    this.#deps.onAttemptFinished({
       outcome: formattedOutcome,
       result: decision.is,
       durationMs: outcome.durationMs,
       lateMs,
     });
-    this.#ports.log.info({
+    this.#deps.log.info({
       event: 'delivery.attempted',
       account_id: queue.accountId,
       hook_id: queue.hookId,

@@ -11,7 +11,7 @@ const DELIVERIES_PER_PREFETCH = 32;
 /** Maximum number of hook queues that are prefetched concurrently. */
 const PREFETCH_CONCURRENCY = 64;
 
-export type PrefetcherPorts = {
+export type PrefetcherDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -23,14 +23,14 @@ export type PrefetcherPorts = {
 
 /** Prefetches pending deliveries, manual attempts and signing secrets of hook queues; a failed read is retried. */
 export class Prefetcher {
-  readonly #ports: PrefetcherPorts;
+  readonly #deps: PrefetcherDeps;
   readonly #queuesToPrefetch = new Set<HookQueue>();
   readonly #loop: WorkLoop;
 
-  constructor(ports: PrefetcherPorts) {
-    this.#ports = ports;
-    this.#loop = new WorkLoop(ports, {
-      hasWork: () => this.#queuesToPrefetch.size > 0 && ports.mayPrefetch(),
+  constructor(deps: PrefetcherDeps) {
+    this.#deps = deps;
+    this.#loop = new WorkLoop(deps, {
+      hasWork: () => this.#queuesToPrefetch.size > 0 && deps.mayPrefetch(),
       runOnce: () => this.#prefetchBatch(),
     });
   }
@@ -53,7 +53,7 @@ export class Prefetcher {
   }
 
   async #prefetch(queue: HookQueue): Promise<void> {
-    const { store, clock, mayReadSecrets, onPrefetched } = this.#ports;
+    const { store, clock, mayReadSecrets, onPrefetched } = this.#deps;
     try {
       await fillQueue(store.read, queue, () => clock.now(), mayReadSecrets(queue));
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 
-export type StartRatePorts = {
+export type StartRateDeps = {
   readonly clock: Clock;
   /** Maximum number of starts per interval of `everyMs`. */
   readonly maxStarts: number;
@@ -11,13 +11,13 @@ export type StartRatePorts = {
 
 /** Rate limiter for the starts of attempts (fixed window): spreads bursts over time, but delays no single start. */
 export class StartRateLimiter {
-  readonly #ports: StartRatePorts;
+  readonly #deps: StartRateDeps;
   #permitsLeft: number;
   #isTimerRunning = false;
 
-  constructor(ports: StartRatePorts) {
-    this.#ports = ports;
-    this.#permitsLeft = ports.maxStarts;
+  constructor(deps: StartRateDeps) {
+    this.#deps = deps;
+    this.#permitsLeft = deps.maxStarts;
   }
 
   /** Whether a permit is left in this interval. */
@@ -30,15 +30,15 @@ export class StartRateLimiter {
     this.#permitsLeft -= 1;
     if (this.#isTimerRunning) return;
     this.#isTimerRunning = true;
-    this.#ports.clock.after(this.#ports.everyMs, () => {
+    this.#deps.clock.after(this.#deps.everyMs, () => {
       this.#isTimerRunning = false;
-      this.#permitsLeft = this.#ports.maxStarts;
-      this.#ports.onPermitsRenewed();
+      this.#permitsLeft = this.#deps.maxStarts;
+      this.#deps.onPermitsRenewed();
     });
   }
 
   /** Returns a permit that was taken but not used. */
   returnPermit(): void {
-    this.#permitsLeft = Math.min(this.#permitsLeft + 1, this.#ports.maxStarts);
+    this.#permitsLeft = Math.min(this.#permitsLeft + 1, this.#deps.maxStarts);
   }
 }

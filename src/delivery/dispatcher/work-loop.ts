@@ -12,12 +12,12 @@ export type WorkSource = {
 
 /** Runs one part of the dispatcher's work (claim, prefetch, dispatch) serially; a failed run is logged and retried. */
 export class WorkLoop {
-  readonly #ports: { readonly clock: Clock; readonly log: Log };
+  readonly #deps: { readonly clock: Clock; readonly log: Log };
   readonly #workSource: WorkSource;
   #isRunning = false;
 
-  constructor(ports: { readonly clock: Clock; readonly log: Log }, workSource: WorkSource) {
-    this.#ports = ports;
+  constructor(deps: { readonly clock: Clock; readonly log: Log }, workSource: WorkSource) {
+    this.#deps = deps;
     this.#workSource = workSource;
   }
 
@@ -34,8 +34,8 @@ export class WorkLoop {
     try {
       while (this.#workSource.hasWork()) await this.#workSource.runOnce();
     } catch (error) {
-      this.#ports.log.error({ event: 'dispatcher.load_failed', err: error });
-      this.#ports.clock.after(RUN_RETRY_DELAY_MS, () => this.wake());
+      this.#deps.log.error({ event: 'dispatcher.load_failed', err: error });
+      this.#deps.clock.after(RUN_RETRY_DELAY_MS, () => this.wake());
     }
     this.#isRunning = false;
   }

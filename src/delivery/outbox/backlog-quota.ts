@@ -14,7 +14,7 @@ const CACHE_TTL_PER_COUNT_DURATION = 100;
 /** Maximum number of accounts in the LRU cache. */
 const MAX_CACHED_ACCOUNTS = 10_000;
 
-export type BacklogQuotaPorts = {
+export type BacklogQuotaDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -28,19 +28,19 @@ export type BacklogQuotaPorts = {
  * the count).
  */
 export class BacklogQuota {
-  readonly #ports: BacklogQuotaPorts;
+  readonly #deps: BacklogQuotaDeps;
   readonly #resultsByAccount = new Map<
     number,
     { readonly isFull: boolean | Promise<boolean>; readonly expiresAt: number }
   >();
 
-  constructor(ports: BacklogQuotaPorts) {
-    this.#ports = ports;
+  constructor(deps: BacklogQuotaDeps) {
+    this.#deps = deps;
   }
 
   /** Whether the account has reached its quota; a promise only if the result is not cached. */
   isFull(accountId: number): boolean | Promise<boolean> {
-    const { maxPending, clock } = this.#ports;
+    const { maxPending, clock } = this.#deps;
     if (maxPending === undefined) return false;
     const cachedResult = this.#resultsByAccount.get(accountId);
     if (cachedResult !== undefined && clock.monotonic() < cachedResult.expiresAt) return cachedResult.isFull;
@@ -51,7 +51,7 @@ export class BacklogQuota {
   }
 
   async #computeIsFull(accountId: number, maxPending: number): Promise<boolean> {
-    const { store, clock, log } = this.#ports;
+    const { store, clock, log } = this.#deps;
     const beganAt = clock.monotonic();
     // A failed count rejects no write (fail open).
     const isFull = await hasMorePendingThan(store, accountId, maxPending).catch((err: unknown) => {

@@ -44,15 +44,15 @@ const TIMEOUT_RESULT = { kind: 'failed', cause: 'timeout' } as const;
 /** Result of `sendWebhook` if the reused connection was closed: nothing was sent, and a new one is dialled. */
 const STALE_CONNECTION = 'stale';
 
-type AttemptPorts = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
+type AttemptDeps = { guard: SsrfGuard; userAgent: string; clock: Clock; ca?: string };
 
 /**
  * Creates the function that sends all webhooks. An attempt uses a keep-alive connection of its hook, or dials
  * an address that the SSRF guard has just checked. A dead keep-alive connection does not count as a failure.
  * `ca` replaces the trusted certificate authorities.
  */
-export function createAttemptSender(ports: AttemptPorts): SendAttempt {
-  return withDuration(ports.clock, (request, getRemainingMs) => sendWithRedial(ports, { request, getRemainingMs }));
+export function createAttemptSender(deps: AttemptDeps): SendAttempt {
+  return withDuration(deps.clock, (request, getRemainingMs) => sendWithRedial(deps, { request, getRemainingMs }));
 }
 
 /** Wraps `makeAttempt`: measures the duration, and turns failures during a process pause into local errors (C19). */
@@ -81,17 +81,17 @@ export function withDuration(
 }
 
 /** Sends over a keep-alive connection; if there is none or it is dead, over a new connection. */
-async function sendWithRedial(ports: AttemptPorts, timedAttempt: TimedAttempt): Promise<AttemptResult> {
+async function sendWithRedial(deps: AttemptDeps, timedAttempt: TimedAttempt): Promise<AttemptResult> {
   const { request } = timedAttempt;
   const keptConnection = request.connectionPool?.take();
   if (keptConnection !== undefined) {
-    const result = await sendWebhook(ports, timedAttempt, keptConnection, true);
+    const result = await sendWebhook(deps, timedAttempt, keptConnection, true);
     if (result !== STALE_CONNECTION) return result;
     request.onUndialled?.();
   }
-  const connectionOrError = await openConnection(ports, timedAttempt);
+  const connectionOrError = await openConnection(deps, timedAttempt);
   if (!(connectionOrError instanceof Connection)) return connectionOrError;
-  const result = await sendWebhook(ports, timedAttempt, connectionOrError, false);
+  const result = await sendWebhook(deps, timedAttempt, connectionOrError, false);
   if (result === STALE_CONNECTION) throw new Error('a new connection is not stale');
   return result;
 }
@@ -100,7 +100,7 @@ type TimedAttempt = { readonly request: AttemptRequest; readonly getRemainingMs:
 
 /** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
 async function openConnection(
-  { guard, clock, ca }: AttemptPorts,
+  { guard, clock, ca }: AttemptDeps,
   { request: { target, signal, deadlineMs }, getRemainingMs }: TimedAttempt,
 ): Promise<Connection | TargetFailure | LocalError> {
   if (signal.aborted) return STOPPED_RESULT;
@@ -139,7 +139,7 @@ async function openConnection(
 
 /** Sends the webhook over a connection. Resolves as soon as the outcome is known, before the response body is read. */
 function sendWebhook(
-  { userAgent, clock }: AttemptPorts,
+  { userAgent, clock }: AttemptDeps,
   { request, getRemainingMs }: TimedAttempt,
   connection: Connection,
   isReused: boolean,

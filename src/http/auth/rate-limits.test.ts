@@ -83,7 +83,7 @@ test('a read of a calendar counts for its account', async () => {
 
 test('rate-limited responses beyond twenty a second are delayed, also for calendars and only for that account', async (t) => {
   const clock = testClock();
-  const slow = await testService(t, { ports: { clock }, options: { rateLimitAccountReads: '1/h' } });
+  const slow = await testService(t, { deps: { clock }, options: { rateLimitAccountReads: '1/h' } });
   const [noisy, other] = [await slow.createAccount('noisy.test'), await slow.createAccount('other.test')];
   const urls: string[] = [];
   for (const { carillon } of [noisy, other]) urls.push((await carillon.calendars.create({ scope: 'own' })).url);

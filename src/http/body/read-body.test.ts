@@ -123,7 +123,7 @@ test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB',
 
 test('a long text that is cut off, too slow or malformed leaves no file open', async (t) => {
   const hasty = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
-  const carillon = await testService(t, { ports: { timeouts: hasty } });
+  const carillon = await testService(t, { deps: { timeouts: hasty } });
   const owner = await carillon.createAccount('acme.test');
   const slow = await openConnection(t, carillon);
   slow.socket.write(`${postText(IMPORT, owner, 'content-length: 1000')}{"ics":"BEGIN:VCALENDAR`);

@@ -36,7 +36,7 @@ export type BodyDeadlines = {
   readonly visitorBodyMs: number;
 };
 
-export type BodyReaderPorts = {
+export type BodyReaderDeps = {
   /** Quota for the bytes of bodies in memory. The bytes are charged until the response is sent. */
   readonly memoryQuota: Quota;
   /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
@@ -55,10 +55,10 @@ const BODY_OVERHEAD_BYTES = 4_096;
 
 /** Receives request bodies within size limits, timeouts and memory quotas. */
 export class BodyReader {
-  readonly #ports: BodyReaderPorts;
+  readonly #deps: BodyReaderDeps;
 
-  constructor(ports: BodyReaderPorts) {
-    this.#ports = ports;
+  constructor(deps: BodyReaderDeps) {
+    this.#deps = deps;
   }
 
   /** Reads a JSON body. Returns undefined if the request has no body. */
@@ -66,7 +66,7 @@ export class BodyReader {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
     const bodyBuffer = new GrowingBuffer();
-    const { memoryQuota } = this.#ports;
+    const { memoryQuota } = this.#deps;
     const receiveOptions = { ...sender, maxBytes: MAX_JSON_BODY_BYTES, quota: memoryQuota };
     return this.receiveChunks(request, reply, receiveOptions, (chunk) => bodyBuffer.append(chunk)).then(() =>
       parseBody(bodyBuffer.bytes()),
@@ -90,7 +90,7 @@ export class BodyReader {
     const bodyHash = createHash('sha256').update(prefix);
     let textFile: TemporaryTextFile | undefined;
     try {
-      const { fileQuota, scheduler } = this.#ports;
+      const { fileQuota, scheduler } = this.#deps;
       const schedulerKey = `body of ${sender.owner.member ?? sender.owner.group}`;
       await this.receiveChunks(request, reply, { ...sender, maxBytes, quota: fileQuota }, async (chunk) => {
         await scheduler.waitForTurn(schedulerKey);
@@ -130,7 +130,7 @@ export class BodyReader {
     if ((declaredLength ?? 0) > maxBytes) throw new Problem('body_too_large');
     let chargedBytes = BODY_OVERHEAD_BYTES + (declaredLength ?? 0);
     if (!quota.tryAcquire(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
-    this.#ports.getConnections().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
+    this.#deps.getConnections().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
     return this.#receiveBody(raw, isAuthenticated, (chunk, receivedBytes) => {
@@ -148,8 +148,8 @@ export class BodyReader {
     isAuthenticated: boolean,
     onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
-    const { deadlines } = this.#ports;
-    const connections = this.#ports.getConnections();
+    const { deadlines } = this.#deps;
+    const connections = this.#deps.getConnections();
     const connection = connections.findConnection(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let receivedBytes = 0;

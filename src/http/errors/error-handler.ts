@@ -21,7 +21,7 @@ const MAX_WRONG_KEY_DELAY_MS = 10_000;
  */
 const UNDELAYED_RATE: RequestRate = { count: 20, windowS: 1 };
 
-export type ErrorHandlerPorts = {
+export type ErrorHandlerDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly routeGroups: readonly RouteGroup[];
@@ -46,13 +46,13 @@ declare module 'fastify' {
 
 /** Turns errors into problem responses: delays repeated wrong keys, reports denials, logs internal errors. */
 export class ErrorHandler {
-  readonly #ports: ErrorHandlerPorts;
+  readonly #deps: ErrorHandlerDeps;
   readonly #wrongKeyTarpit: Tarpit<string>;
   readonly #rateLimitTarpit: Tarpit<number>;
 
-  constructor(ports: ErrorHandlerPorts) {
-    const { clock, wrongKeys } = ports;
-    this.#ports = ports;
+  constructor(deps: ErrorHandlerDeps) {
+    const { clock, wrongKeys } = deps;
+    this.#deps = deps;
     this.#wrongKeyTarpit = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
     this.#rateLimitTarpit = new Tarpit({ clock, rate: UNDELAYED_RATE, maxDelayMs: 1_000 });
   }
@@ -79,13 +79,13 @@ export class ErrorHandler {
   async rejectUnrouted(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     // The request target may be an absolute URL. Strip its origin, as the router does.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
-    const group = this.#ports.routeGroups.find(({ prefix }) => path.startsWith(prefix));
+    const group = this.#deps.routeGroups.find(({ prefix }) => path.startsWith(prefix));
     request.routeGroup = group;
     let errorToSend: unknown = problemOf(error) ?? notFound();
     try {
       if (group !== undefined) {
         request.caller = await authenticateRequest(group, request.raw);
-        this.#ports.limits.countCall(request.caller, 'reads', reply);
+        this.#deps.limits.countCall(request.caller, 'reads', reply);
       }
     } catch (rejection) {
       errorToSend = rejection;
@@ -96,16 +96,16 @@ export class ErrorHandler {
   /** Sends a problem without delay. */
   send(reply: FastifyReply, problem: Problem): FastifyReply {
     reply.request.problemCode = problem.code;
-    return sendProblem(reply, problem, this.#ports.baseUrl());
+    return sendProblem(reply, problem, this.#deps.baseUrl());
   }
 
   logFailure(request: FastifyRequest, err: unknown): void {
-    this.#ports.log.error({ event: 'request.failed', request_id: request.id, err });
+    this.#deps.log.error({ event: 'request.failed', request_id: request.id, err });
   }
 
   /** Delays responses to wrong keys and to clients that ignore a rate limit. A delayed request holds no slot. */
   async #delayResponse(request: FastifyRequest, reply: FastifyReply, problem: Problem | undefined): Promise<void> {
-    const { onDelay, pauseConnection } = this.#ports;
+    const { onDelay, pauseConnection } = this.#deps;
     const onWait = (endDelay: () => void) => {
       onDelay(reply);
       reply.raw.once('close', endDelay);
@@ -125,6 +125,6 @@ export class ErrorHandler {
     // If `unauthorized` has a caller, its key was revoked while the request was processed. The denial is not attributed
     // to that key.
     const caller = problem.code === 'not_permitted' ? request.caller : undefined;
-    this.#ports.onDenied({ route, source: request.ip, caller, credentials: readCredentials(request.raw) });
+    this.#deps.onDenied({ route, source: request.ip, caller, credentials: readCredentials(request.raw) });
   }
 }

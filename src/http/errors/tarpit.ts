@@ -8,7 +8,7 @@ import { TokenBuckets } from '../auth/rate-limits.ts';
  */
 const MAX_DELAYED_RESPONSES = 1_000;
 
-export type TarpitPorts = {
+export type TarpitDeps = {
   readonly clock: Clock;
   /** Rate of rejections per id above which they are delayed; undefined disables delays. */
   readonly rate: RequestRate | undefined;
@@ -21,14 +21,14 @@ export type TarpitPorts = {
  * delayed.
  */
 export class Tarpit<K> {
-  readonly #ports: TarpitPorts;
+  readonly #deps: TarpitDeps;
   readonly #buckets: TokenBuckets<K> | undefined;
   readonly #activeDelays = new Set<() => void>();
   #isStopped = false;
 
-  constructor(ports: TarpitPorts) {
-    this.#ports = ports;
-    this.#buckets = ports.rate === undefined ? undefined : new TokenBuckets(ports.rate, ports.clock);
+  constructor(deps: TarpitDeps) {
+    this.#deps = deps;
+    this.#buckets = deps.rate === undefined ? undefined : new TokenBuckets(deps.rate, deps.clock);
   }
 
   /**
@@ -37,7 +37,7 @@ export class Tarpit<K> {
    * @param onWait receives a function that ends the delay, to be called when the client disconnects
    */
   delay(id: K, onWait: (endDelay: () => void) => void): Promise<void> | undefined {
-    const { clock, maxDelayMs } = this.#ports;
+    const { clock, maxDelayMs } = this.#deps;
     if (this.#buckets === undefined) return undefined;
     const { waitMs } = this.#buckets.levelOf(id);
     this.#buckets.takeToken(id, maxDelayMs);

@@ -113,7 +113,7 @@ function createFeedPageSchema(entrySchema: JsonSchema): JsonSchema {
   };
 }
 
-export type FollowPorts = {
+export type FollowDeps = {
   readonly feedWaiters: FeedWaiters;
   readonly clock: Clock;
   readonly route: Extract<Route, { mode: 'follow' }>;
@@ -157,9 +157,9 @@ export async function respondWithFeed(
   reply: FastifyReply,
   caller: Caller,
   input: RouteInput,
-  ports: FollowPorts,
+  deps: FollowDeps,
 ): Promise<FastifyReply> {
-  const { feedWaiters, route, createView } = ports;
+  const { feedWaiters, route, createView } = deps;
   const { parameterValues, after, limit, waitMs, isStream } = parseFeedRequest(request, route.parameters, input.query);
   const readEntries = (caller: Caller, after: FeedRequest['after']) =>
     route.read(createView(caller), caller, parameterValues, { after, limit });
@@ -169,12 +169,12 @@ export async function respondWithFeed(
   reply.raw.once('close', () => waiter.end());
   if (reply.raw.destroyed) waiter.end();
   const readEntriesAfter = (cursor: number) =>
-    feedWaiters.runRead(waiter, async () => readEntries(await ports.reauthenticate(), cursor));
+    feedWaiters.runRead(waiter, async () => readEntries(await deps.reauthenticate(), cursor));
   try {
     const firstPage = await feedWaiters.runRead(waiter, () => readEntries(caller, after));
-    ports.releaseRequestSlot();
-    if (isStream && !reply.sent) return sendEventStream(reply, waiter, firstPage, readEntriesAfter, ports);
-    const page = isStream ? firstPage : await waitForEntries(waiter, firstPage, waitMs, readEntriesAfter, ports.clock);
+    deps.releaseRequestSlot();
+    if (isStream && !reply.sent) return sendEventStream(reply, waiter, firstPage, readEntriesAfter, deps);
+    const page = isStream ? firstPage : await waitForEntries(waiter, firstPage, waitMs, readEntriesAfter, deps.clock);
     feedWaiters.removeWaiter(waiter);
     return sendFeedPage(reply, page);
   } catch (error) {
@@ -227,7 +227,7 @@ function sendEventStream(
   waiter: FeedWaiter,
   firstPage: FeedSlice,
   readEntriesAfter: (cursor: number) => Promise<FeedSlice>,
-  { feedWaiters, clock, reauthenticate, reportError }: FollowPorts,
+  { feedWaiters, clock, reauthenticate, reportError }: FollowDeps,
 ): FastifyReply {
   const requireAccess = () => feedWaiters.withReadPermit(reauthenticate);
   const eventChunks = streamEvents(waiter, firstPage, { clock, readEntriesAfter, requireAccess });

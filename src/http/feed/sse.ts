@@ -17,7 +17,7 @@ export const EVENT_STREAM_TYPE = 'text/event-stream';
 /** Maximum number of feed entries per read, and per chunk of a stream. */
 export const STREAM_BATCH_SIZE = 100;
 
-export type StreamPorts = {
+export type StreamDeps = {
   readonly clock: Clock;
   /** Reads the entries after a cursor; rejects if the caller may no longer read them. */
   readEntriesAfter(after: number): Promise<FeedSlice>;
@@ -33,9 +33,9 @@ export type StreamPorts = {
 export async function* streamEvents(
   waiter: FeedWaiter,
   firstPage: FeedSlice,
-  ports: StreamPorts,
+  deps: StreamDeps,
 ): AsyncGenerator<string, void, undefined> {
-  const { clock } = ports;
+  const { clock } = deps;
   let page = firstPage;
   let lastSentCursor = 0;
   let nextKeepAliveAt = clock.monotonic() + KEEP_ALIVE_INTERVAL_MS;
@@ -61,7 +61,7 @@ export async function* streamEvents(
       nextKeepAliveAt = clock.monotonic() + KEEP_ALIVE_INTERVAL_MS;
     }
     const nextPage = await suppressProblem(() =>
-      isWoken ? ports.readEntriesAfter(page.nextCursor) : recheckAccess(page, ports),
+      isWoken ? deps.readEntriesAfter(page.nextCursor) : recheckAccess(page, deps),
     );
     if (nextPage === undefined) return;
     page = nextPage;
@@ -72,7 +72,7 @@ export async function* streamEvents(
  * Rejects if the caller may no longer read the feed. Otherwise returns the page without its entries, because they were
  * sent already.
  */
-async function recheckAccess(page: FeedSlice, { requireAccess }: StreamPorts): Promise<FeedSlice> {
+async function recheckAccess(page: FeedSlice, { requireAccess }: StreamDeps): Promise<FeedSlice> {
   await requireAccess();
   return { ...page, entries: [] };
 }

@@ -65,7 +65,7 @@ export class FeedWaiter {
   }
 }
 
-type FeedWaitersPorts = { readonly store: Store; readonly clock: Clock; readonly maxWaiters: number };
+type FeedWaitersDeps = { readonly store: Store; readonly clock: Clock; readonly maxWaiters: number };
 
 /**
  * All requests that wait for feed entries (X2). A commit event wakes them immediately; a poll of all their
@@ -82,7 +82,7 @@ export class FeedWaiters {
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
 
-  constructor({ store, clock, maxWaiters }: FeedWaitersPorts) {
+  constructor({ store, clock, maxWaiters }: FeedWaitersDeps) {
     this.#store = store;
     this.#clock = clock;
     this.#maxWaiters = maxWaiters;

@@ -93,7 +93,7 @@ for (const { test, testService } of stores) {
   });
 
   let now = Date.parse('2027-10-31T00:30:00Z');
-  const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
+  const carillon = await testService({ after }, { deps: { clock: { ...systemClock, now: () => now } } });
   const owner = await carillon.createAccount('acme.test');
   const call = (method: string, path: string, body?: unknown) => carillon.call(owner, method, path, body);
   const fieldsOf = (json: Json): string[] => json.errors.map((error: { field: string }) => error.field);

@@ -33,7 +33,7 @@ export type CapabilityUrl = {
   findDocument(queries: Queries, fileName: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
-export type CapabilityUrlPorts = {
+export type CapabilityUrlDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: Pick<RateLimits, 'countCall'>;
@@ -53,8 +53,8 @@ const DOCUMENT_HEADERS = {
 };
 
 /** Mounts a type of capability URL. The log contains the route, never the secret file name. */
-export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, ports: CapabilityUrlPorts): void {
-  const { store, clock, limits, requestSlots } = ports;
+export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, deps: CapabilityUrlDeps): void {
+  const { store, clock, limits, requestSlots } = deps;
   app.get(`${url.pathPrefix}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();

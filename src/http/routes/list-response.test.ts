@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
 import { burstDetector } from '../server/connection-burst.ts';
 import { LargePageSlots } from './large-page-slots.ts';
-import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePagePorts, serializePage } from './list-response.ts';
+import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePageDeps, serializePage } from './list-response.ts';
 import { waitForNextIteration, waitForNextSlice } from './page-slices.ts';
 import type { Page, PageSlice } from './pagination.ts';
 
@@ -36,7 +36,7 @@ function lazyPage(slices: readonly (readonly Row[])[], next?: string) {
 
 const paging = { offset: 10, limit: 100 };
 
-async function serialize(page: Page<Row>, ports: Partial<SerializePagePorts> = {}) {
+async function serialize(page: Page<Row>, deps: Partial<SerializePageDeps> = {}) {
   const listing = await loadFirstSlice(page, paging, (row: Row) => row);
   const free = { acquire: async () => () => undefined };
   const { body, nextPageRequest } = await serializePage(listing, {
@@ -45,7 +45,7 @@ async function serialize(page: Page<Row>, ports: Partial<SerializePagePorts> = {
     isRequestOver: () => false,
     hasResponseCapacity: () => true,
     requireResponseCapacity: () => undefined,
-    ...ports,
+    ...deps,
   });
   const text = body.toString();
   return { text, json: JSON.parse(text), next: nextPageRequest };

@@ -47,7 +47,7 @@ export async function loadFirstSlice<Row extends object>(
   };
 }
 
-export type SerializePagePorts = {
+export type SerializePageDeps = {
   readonly accountId: number;
   readonly largePageSlots: Pick<LargePageSlots, 'acquire'>;
   /** Whether the client has disconnected or the request was answered. */
@@ -62,9 +62,9 @@ export type SerializePagePorts = {
  * Serializes a page to JSON. The page ends before the record that would make it larger than `MAX_PAGE_BYTES`. In this
  * case, `limit` in the response is the number of records in the page, and the next page begins after the last of them.
  */
-export async function serializePage(pendingPage: PendingPage, ports: SerializePagePorts): Promise<SerializedPage> {
+export async function serializePage(pendingPage: PendingPage, deps: SerializePageDeps): Promise<SerializedPage> {
   const { page, pageRequest, serializeRow, remainingSlices } = pendingPage;
-  const { accountId, largePageSlots, isRequestOver, hasResponseCapacity, requireResponseCapacity } = ports;
+  const { accountId, largePageSlots, isRequestOver, hasResponseCapacity, requireResponseCapacity } = deps;
   const pageWriter = new PageWriter();
   const acquireSlot = () => largePageSlots.acquire(accountId, () => isRequestOver() || !hasResponseCapacity());
   let releaseSlot: (() => void) | undefined;

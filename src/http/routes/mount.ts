@@ -8,7 +8,7 @@ import { requirePermission } from '../auth/authenticate.ts';
 import { budgetOf, type RateBudget, type RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
 import type { BodyReader, ParsedBody } from '../body/read-body.ts';
-import { type FollowPorts, respondWithFeed } from '../feed/follow-route.ts';
+import { type FollowDeps, respondWithFeed } from '../feed/follow-route.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
 import { parseId } from '../fields/field.ts';
 import { quotaOwnerOf, type RequestSlots } from '../server/request-slots.ts';
@@ -51,7 +51,7 @@ declare module 'fastify' {
   }
 }
 
-export type MountPorts = {
+export type MountDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly baseUrl: () => string;
@@ -92,7 +92,7 @@ type RequestOptions = {
 };
 
 /** Mounts the routes of a group. Unauthenticated requests get 401, for unknown paths too (C1). */
-export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: MountPorts): void {
+export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, deps: MountDeps): void {
   const { routes } = group;
   app.register(
     async (scopedApp) => {
@@ -100,7 +100,7 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
         request.caller = caller;
         const { budget, permission } = request.routeOptions.config;
         // Rate-limit here: the caller is known and no work has been done.
-        ports.limits.countCall(caller, budget ?? 'reads', reply);
+        deps.limits.countCall(caller, budget ?? 'reads', reply);
         // 404 takes precedence over all later problems (C4).
         if (request.is404) throw notFound();
         // Check the permission before the body is read (C2).
@@ -111,7 +111,7 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
         reply.headers(group.responseHeaders);
         const caller = authenticateRequest(group, request.raw);
         if (caller instanceof Promise) {
-          const releaseLookupSlot = ports.requestSlots.acquireLookupSlot(request, reply);
+          const releaseLookupSlot = deps.requestSlots.acquireLookupSlot(request, reply);
           caller
             .finally(releaseLookupSlot)
             .then((authenticatedCaller) => authorizeRequest(authenticatedCaller, request, reply))
@@ -125,9 +125,9 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, ports: 
         throw notFound();
       });
       const inProgressCalls = new InProgressCalls();
-      const largePageSlots = new LargePageSlots(ports.clock);
+      const largePageSlots = new LargePageSlots(deps.clock);
       for (const route of routes) {
-        addRoute(scopedApp, compileRoute(route, routes), group, ports, inProgressCalls, largePageSlots);
+        addRoute(scopedApp, compileRoute(route, routes), group, deps, inProgressCalls, largePageSlots);
       }
     },
     { prefix: group.prefix },
@@ -147,7 +147,7 @@ function addRoute(
   scopedApp: FastifyInstance,
   compiledRoute: CompiledRoute,
   group: RouteGroup,
-  ports: MountPorts,
+  deps: MountDeps,
   inProgressCalls: InProgressCalls,
   largePageSlots: LargePageSlots,
 ): void {
@@ -160,9 +160,9 @@ function addRoute(
     body: ParsedBody | undefined,
   ) => {
     const caller = requireCaller(request, group);
-    ports.requestSlots.acquireCallerSlot(request, reply, caller);
+    deps.requestSlots.acquireCallerSlot(request, reply, caller);
     if (route.mode === 'follow') {
-      return respondWithFeed(request, reply, caller, input, createFollowPorts(request, reply, route, group, ports));
+      return respondWithFeed(request, reply, caller, input, createFollowDeps(request, reply, route, group, deps));
     }
     const requestOptions: RequestOptions = {
       clientIp: request.ip,
@@ -172,10 +172,10 @@ function addRoute(
         route.method === 'POST' && caller.keyId !== 0
           ? readIdempotencyKey(request.raw, route, caller, input, body?.hashWithPrefix)
           : undefined,
-      ...createCapacityChecks(request, route, caller, ports.requestSlots),
+      ...createCapacityChecks(request, route, caller, deps.requestSlots),
     };
-    if (route.mode === 'steps') ports.requestSlots.releaseSlot(reply);
-    const routeResult = await executeRoute(compiledRoute, caller, input, requestOptions, group, ports, inProgressCalls);
+    if (route.mode === 'steps') deps.requestSlots.releaseSlot(reply);
+    const routeResult = await executeRoute(compiledRoute, caller, input, requestOptions, group, deps, inProgressCalls);
     if (routeResult.pendingPage !== undefined) {
       const isRequestOver = () => reply.sent || reply.raw.destroyed;
       const { accountId } = caller;
@@ -186,9 +186,9 @@ function addRoute(
         ...requestOptions,
       });
       requestOptions.beforeSending(serializedPage.body.length);
-      return sendListPage(request, reply, serializedPage, ports.baseUrl() + group.prefix + route.path);
+      return sendListPage(request, reply, serializedPage, deps.baseUrl() + group.prefix + route.path);
     }
-    sendResult(reply, compiledRoute, requestOptions, routeResult, ports.baseUrl() + group.prefix);
+    sendResult(reply, compiledRoute, requestOptions, routeResult, deps.baseUrl() + group.prefix);
     if (isRecordFetched(route, request, reply)) group.onRecordFetched?.(caller, route.path, input.ids);
     return reply;
   };
@@ -205,7 +205,7 @@ function addRoute(
       const ids = parseIds(pathIdNames, request);
       const query = request.query as RawQuery;
       if (route.method === 'GET') return respond(request, reply, { ids, query, body: undefined }, undefined);
-      const body = await readBody(request, reply, route, ids, requireCaller(request, group), ports);
+      const body = await readBody(request, reply, route, ids, requireCaller(request, group), deps);
       const input = { ids, query, body: body?.value, text: body?.textFile };
       if (body?.textFile === undefined) return respond(request, reply, input, body);
       return respond(request, reply, input, body).finally(() => body.textFile?.close());
@@ -219,7 +219,7 @@ function readBody(
   route: Route,
   ids: RouteInput['ids'],
   caller: Caller,
-  { bodyReader }: MountPorts,
+  { bodyReader }: MountDeps,
 ): Promise<ParsedBody | undefined> | undefined {
   const sender = { owner: quotaOwnerOf(caller), isAuthenticated: true };
   if (route.streamedField === undefined) return bodyReader.read(request, reply, sender);
@@ -262,29 +262,29 @@ function isRecordFetched(route: Route, request: FastifyRequest, reply: FastifyRe
   );
 }
 
-function createAccountView(caller: Caller, { store, clock }: MountPorts): AccountView {
+function createAccountView(caller: Caller, { store, clock }: MountDeps): AccountView {
   return new AccountView(store.read, caller.accountId, clock.now());
 }
 
-function createFollowPorts(
+function createFollowDeps(
   request: FastifyRequest,
   reply: FastifyReply,
-  route: FollowPorts['route'],
+  route: FollowDeps['route'],
   group: RouteGroup,
-  ports: MountPorts,
-): FollowPorts {
+  deps: MountDeps,
+): FollowDeps {
   return {
     route,
-    feedWaiters: ports.feedWaiters,
-    clock: ports.clock,
-    createView: (caller) => createAccountView(caller, ports),
+    feedWaiters: deps.feedWaiters,
+    clock: deps.clock,
+    createView: (caller) => createAccountView(caller, deps),
     async reauthenticate() {
       const caller = await authenticateRequest(group, request.raw);
       requirePermission(caller, route.permission);
       return caller;
     },
-    releaseRequestSlot: () => ports.requestSlots.releaseSlot(reply),
-    reportError: (error) => ports.reportError(request, error),
+    releaseRequestSlot: () => deps.requestSlots.releaseSlot(reply),
+    reportError: (error) => deps.reportError(request, error),
   };
 }
 
@@ -294,7 +294,7 @@ async function executeRoute(
   input: RouteInput,
   requestOptions: RequestOptions,
   group: RouteGroup,
-  ports: MountPorts,
+  deps: MountDeps,
   inProgressCalls: InProgressCalls,
 ): Promise<RouteResult> {
   const { route } = compiledRoute;
@@ -303,20 +303,20 @@ async function executeRoute(
     const runRead = () => {
       // Check the capacity again: the caller may have received other responses while this read waited.
       requestOptions.requireResponseCapacity();
-      return route.run(createAccountView(caller, ports), caller, input);
+      return route.run(createAccountView(caller, deps), caller, input);
     };
-    return route.bypassesReadLimit === true ? runRead() : ports.store.readWithLimit(runRead);
+    return route.bypassesReadLimit === true ? runRead() : deps.store.readWithLimit(runRead);
   }
   const { idempotentCall } = requestOptions;
   const executeWrite = () =>
     route.mode === 'steps'
-      ? runInSteps(route, caller, input, requestOptions, group, ports)
-      : runInTransaction(compiledRoute, route, caller, input, requestOptions, group, ports);
+      ? runInSteps(route, caller, input, requestOptions, group, deps)
+      : runInTransaction(compiledRoute, route, caller, input, requestOptions, group, deps);
   if (idempotentCall === undefined) return executeWrite();
   // Replay a stored response without running the route (X4).
   return inProgressCalls.runExclusively(
     idempotentCall,
-    async () => (await findStoredResponse(createAccountView(caller, ports), idempotentCall)) ?? executeWrite(),
+    async () => (await findStoredResponse(createAccountView(caller, deps), idempotentCall)) ?? executeWrite(),
   );
 }
 
@@ -327,12 +327,12 @@ async function runInTransaction(
   input: RouteInput,
   { clientIp, preconditions, idempotentCall }: RequestOptions,
   group: RouteGroup,
-  ports: MountPorts,
+  deps: MountDeps,
 ): Promise<RouteResult> {
-  const { store, clock } = ports;
-  const preparation = await route.prepare?.(caller, input, createAccountView(caller, ports), clientIp);
+  const { store, clock } = deps;
+  const preparation = await route.prepare?.(caller, input, createAccountView(caller, deps), clientIp);
   const { accountId, userId } = caller;
-  const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
+  const mayEnqueue = !(await deps.isOverPendingQuota(accountId));
   const runWrite = async (tx: Tx) => {
     const write = new AccountWrite(tx, accountId, clock.now(), route.lockMode, { ...caller, source: clientIp });
     write.mayEnqueue = mayEnqueue;
@@ -366,12 +366,12 @@ async function runInSteps(
   input: RouteInput,
   { clientIp, idempotentCall }: RequestOptions,
   group: RouteGroup,
-  ports: MountPorts,
+  deps: MountDeps,
 ): Promise<RouteResult> {
-  const { store, clock } = ports;
+  const { store, clock } = deps;
   const { accountId, userId } = caller;
   const runStep = async <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => {
-    const mayEnqueue = !(await ports.isOverPendingQuota(accountId));
+    const mayEnqueue = !(await deps.isOverPendingQuota(accountId));
     return store.write(
       async (tx) => {
         const write = new AccountWrite(tx, accountId, clock.now(), 'exclusive', { ...caller, source: clientIp });
@@ -382,7 +382,7 @@ async function runInSteps(
       { accountId, userId, lockMode: 'exclusive' },
     );
   };
-  const routeResult = await route.run({ view: createAccountView(caller, ports), write: runStep }, caller, input);
+  const routeResult = await route.run({ view: createAccountView(caller, deps), write: runStep }, caller, input);
   if (idempotentCall === undefined) return routeResult;
   return runStep((write, tx) =>
     runOnce(

@@ -42,7 +42,7 @@ export type PublicRoute = {
   run(request: PublicRequest): Promise<PublicResult>;
 };
 
-export type PublicRoutePorts = {
+export type PublicRouteDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly cookie: SessionCookie;
@@ -55,9 +55,9 @@ export function mountPublicRoutes(
   app: FastifyInstance,
   routes: readonly PublicRoute[],
   group: RouteGroup,
-  ports: PublicRoutePorts,
+  deps: PublicRouteDeps,
 ): void {
-  const { store, clock, cookie, bodyReader, requestSlots } = ports;
+  const { store, clock, cookie, bodyReader, requestSlots } = deps;
   app.register(
     async (scopedApp) => {
       scopedApp.addHook('onRequest', async (request, reply) => {

@@ -11,7 +11,7 @@ export type RequestClass = 'probe' | 'caller' | 'visitor';
 /** Maximum time for which a burst of new connections delays the request of a visitor. */
 const MAX_VISITOR_DELAY_MS = 500;
 
-export type AdmissionPorts = {
+export type AdmissionDeps = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request. The synchronous part of the request handler runs before this function returns. */
   readonly startRequest: RequestListener;
@@ -26,24 +26,24 @@ export type AdmissionPorts = {
  * sheds it. Queued requests start round-robin by claimed identity.
  */
 export class AdmissionControl {
-  readonly #ports: AdmissionPorts;
+  readonly #deps: AdmissionDeps;
   readonly #queuedCountByClass: Record<RequestClass, number> = { probe: 0, caller: 0, visitor: 0 };
 
-  constructor(ports: AdmissionPorts) {
-    this.#ports = ports;
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
   }
 
   readonly admit = (request: IncomingMessage, response: ServerResponse): void => {
     const requestClass = requestClassOf(request);
-    if (!this.#ports.hasFreeSlot(requestClass, this.#queuedCountByClass[requestClass])) {
-      this.#ports.shed(request, response, requestClass);
+    if (!this.#deps.hasFreeSlot(requestClass, this.#queuedCountByClass[requestClass])) {
+      this.#deps.shed(request, response, requestClass);
       return;
     }
     this.#queuedCountByClass[requestClass] += 1;
     const enqueueRequest = () =>
-      this.#ports.scheduler.run(claimedIdentityOf(request), () => {
+      this.#deps.scheduler.run(claimedIdentityOf(request), () => {
         this.#queuedCountByClass[requestClass] -= 1;
-        if (!response.destroyed) this.#ports.startRequest(request, response);
+        if (!response.destroyed) this.#deps.startRequest(request, response);
       });
     if (requestClass === 'visitor') burstDetector.runAfterBurst(MAX_VISITOR_DELAY_MS, enqueueRequest);
     else enqueueRequest();

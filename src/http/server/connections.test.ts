@@ -101,7 +101,7 @@ test('a client that sends more while the response to a wrong key is delayed is d
 
 test('a request that is shed during a shutdown closes its connection, and nothing is logged after the stop', async (t) => {
   const names = createSlowResolver();
-  const carillon = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
+  const carillon = await testService(t, { options: { maxRequests: '1' }, deps: { resolve: names.resolve } });
   const owner = await carillon.createAccount('acme.test');
   const user = getText('/v2/user', owner);
   // Begin a request before the stop, so that the stop waits for it.

@@ -18,7 +18,7 @@ const MAX_PIPELINED_REQUESTS = 100;
  */
 const MAX_CLOSED_PER_ITERATION = 50;
 
-export type ConnectionTrackerPorts = {
+export type ConnectionTrackerDeps = {
   readonly clock: Clock;
   readonly deadlines: ConnectionDeadlines & { readonly lookEveryMs: number };
   /** Maximum number of concurrent connections in total. A client network may have a quarter of them. */
@@ -40,14 +40,14 @@ export type ConnectionTrackerPorts = {
 
 /** Tracks all open connections. The requests of a connection are processed in order, one at a time. */
 export class ConnectionTracker {
-  readonly #ports: ConnectionTrackerPorts;
+  readonly #deps: ConnectionTrackerDeps;
   readonly #connections = new Map<Duplex, Connection>();
   readonly #connectionSlots: Quota;
   readonly #runningTime: RunningTime;
 
-  constructor(ports: ConnectionTrackerPorts) {
-    const { clock, deadlines, maxConnections } = ports;
-    this.#ports = ports;
+  constructor(deps: ConnectionTrackerDeps) {
+    const { clock, deadlines, maxConnections } = deps;
+    this.#deps = deps;
     this.#connectionSlots = new Quota({ maxTotal: maxConnections, maxPerMember: Math.ceil(maxConnections / 4) });
     this.#runningTime = new RunningTime(clock, deadlines.lookEveryMs, () => this.#closeOverdueConnections());
   }
@@ -129,13 +129,13 @@ export class ConnectionTracker {
 
   close(connection: Connection, reason: CloseReason): void {
     if (connection.socket.destroyed) return;
-    this.#ports.onClosed(reason);
+    this.#deps.onClosed(reason);
     connection.socket.destroy();
   }
 
   #onConnection(socket: Socket): void {
     burstDetector.recordConnection();
-    const networkOwner = this.#ports.networkOwnerOf(socket.remoteAddress ?? '');
+    const networkOwner = this.#deps.networkOwnerOf(socket.remoteAddress ?? '');
     const connectionOwner = networkOwner ?? { group: 'proxies' };
     const connection = new Connection(socket, connectionOwner, this.#runningTime.runningMsAtNextTick);
     this.#runningTime.start();
@@ -144,13 +144,13 @@ export class ConnectionTracker {
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (hasSlot) this.#connectionSlots.release(connectionOwner);
-      this.#ports.responseBuffers.releaseConnection(connection);
+      this.#deps.responseBuffers.releaseConnection(connection);
       if (this.#connections.size === 0) this.#runningTime.stop();
     });
     if (hasSlot) return;
     connection.isClosing = true;
-    this.#ports.onClosed('too_many');
-    this.#ports.closeWithProblem(socket, 'too_many');
+    this.#deps.onClosed('too_many');
+    this.#deps.closeWithProblem(socket, 'too_many');
   }
 
   #beginRequest(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
@@ -161,13 +161,13 @@ export class ConnectionTracker {
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
-      this.#ports.beginRequest(request, response);
+      this.#deps.beginRequest(request, response);
       return;
     }
     connection.isClosing = true;
     connection.onAnswered = undefined;
     connection.pipelinedRequests.length = 0;
-    this.#ports.rejectAmbiguous(request, response, ambiguity);
+    this.#deps.rejectAmbiguous(request, response, ambiguity);
   }
 
   #onResponseClosed(connection: Connection): void {
@@ -175,7 +175,7 @@ export class ConnectionTracker {
     connection.response = undefined;
     connection.pendingBody = undefined;
     connection.isDelayed = false;
-    this.#ports.responseBuffers.releaseConnection(connection);
+    this.#deps.responseBuffers.releaseConnection(connection);
     for (const cleanup of connection.cleanups.splice(0)) cleanup();
     if (socket.destroyed) return;
     const [nextPipelined] = connection.pipelinedRequests;
@@ -192,7 +192,7 @@ export class ConnectionTracker {
     let closedCount = 0;
     for (const connection of this.#connections.values()) {
       if (connection.socket.destroyed) continue;
-      const reason = connection.checkDeadlines(now, this.#ports.deadlines);
+      const reason = connection.checkDeadlines(now, this.#deps.deadlines);
       if (reason === undefined) continue;
       closedCount += 1;
       if (closedCount > MAX_CLOSED_PER_ITERATION) {
@@ -201,15 +201,15 @@ export class ConnectionTracker {
       }
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
-        this.#ports.onClosed(reason);
+        this.#deps.onClosed(reason);
         connection.pendingBody?.rejectTooSlow();
       } else if (reason === 'head_timeout') {
-        this.#ports.onClosed(reason);
+        this.#deps.onClosed(reason);
         connection.isClosing = true;
         connection.enterPhase('idle', now);
-        this.#ports.closeWithProblem(connection.socket, reason);
+        this.#deps.closeWithProblem(connection.socket, reason);
       } else this.close(connection, reason);
     }
-    this.#ports.responseBuffers.refreshBufferedBytes();
+    this.#deps.responseBuffers.refreshBufferedBytes();
   }
 }

@@ -74,7 +74,7 @@ test('proxies are configured by address or CIDR, for IPv4 and IPv6', () => {
 
 test('data that arrived while the process was paused is read before deadlines are checked', async (t) => {
   const hasty = { ...defaultTimeouts, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
-  const carillon = await testService(t, { ports: { timeouts: hasty } });
+  const carillon = await testService(t, { deps: { timeouts: hasty } });
   const owner = await carillon.createAccount('acme.test');
   const known = [`key: ${owner.key}`, `domain: ${owner.domain}`];
   const body = '{"client_name":"ACME"}';

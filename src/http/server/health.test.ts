@@ -32,7 +32,7 @@ for (const { test, database } of stores) {
       log: pino({ level: 'silent' }),
       metrics,
       routeGroups: [],
-      healthPorts: {
+      healthDeps: {
         clock,
         registry: metrics.registry,
         metricsToken: '',

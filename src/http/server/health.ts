@@ -7,7 +7,7 @@ import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts
 import { hashApiKey } from '../../secrets.ts';
 import type { ConsoleFiles, StaticResponse } from '../static/console-files.ts';
 
-export type KeylessRoutePorts = {
+export type KeylessRouteDeps = {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly metricsToken: string;
@@ -31,15 +31,15 @@ export type KeylessRoutePorts = {
 const READINESS_PATH = '/readyz';
 
 /** Adds the routes that need no key: probes, metrics, documents and problems (X6). */
-export function addKeylessRoutes(app: FastifyInstance, ports: KeylessRoutePorts): void {
-  const { consoleFiles } = ports;
+export function addKeylessRoutes(app: FastifyInstance, deps: KeylessRouteDeps): void {
+  const { consoleFiles } = deps;
   consoleFiles?.addFileRoutes(app);
   app.get('/', async (request, reply) => {
     const acceptsHtml = /\btext\/html\b/.test(request.headers.accept ?? '');
-    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : ports.createGreeting();
+    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : deps.createGreeting();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
-  const readinessProbe = createCachedProbe(ports);
+  const readinessProbe = createCachedProbe(deps);
   app.addHook('onResponse', (request, _reply, done) => {
     // The database has just failed, so the cached result of the probe is outdated.
     if (request.problemCode === 'storage_unavailable' && request.routeOptions.url !== READINESS_PATH)
@@ -47,17 +47,17 @@ export function addKeylessRoutes(app: FastifyInstance, ports: KeylessRoutePorts)
     done();
   });
   app.get(READINESS_PATH, async () => {
-    if (ports.isShuttingDown?.()) throw new Problem('storage_unavailable');
+    if (deps.isShuttingDown?.()) throw new Problem('storage_unavailable');
     await readinessProbe.run();
     return { status: 'ready' };
   });
-  app.get('/openapi.json', async () => ports.getOpenApiDocument());
-  for (const [path, getDocument] of Object.entries(ports.documents)) {
+  app.get('/openapi.json', async () => deps.getOpenApiDocument());
+  for (const [path, getDocument] of Object.entries(deps.documents)) {
     app.get(path, async (request, reply) => getDocument().send(request, reply));
   }
   app.get('/metrics', async (request, reply) => {
-    if (!mayReadMetrics(request, ports)) throw notFound();
-    return reply.type(ports.registry.contentType).send(await ports.registry.metrics());
+    if (!mayReadMetrics(request, deps)) throw notFound();
+    return reply.type(deps.registry.contentType).send(await deps.registry.metrics());
   });
   app.get('/problems/:code', async (request) => {
     const { code } = request.params as { code: string };
@@ -67,7 +67,7 @@ export function addKeylessRoutes(app: FastifyInstance, ports: KeylessRoutePorts)
 }
 
 /** Caches the result of the database probe for a second, because each probe writes and needs no authentication. */
-function createCachedProbe({ probeDatabase, clock }: KeylessRoutePorts) {
+function createCachedProbe({ probeDatabase, clock }: KeylessRouteDeps) {
   let lastProbe: { startedAt: number; promise: Promise<void> } | undefined;
   return {
     run(): Promise<void> {
@@ -88,7 +88,7 @@ const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host'
  * Whether a request may read the metrics. If a metrics token is configured, only the token grants access; otherwise
  * only direct requests over loopback are allowed.
  */
-function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: KeylessRoutePorts): boolean {
+function mayReadMetrics(request: FastifyRequest, { metricsToken: token, baseUrl }: KeylessRouteDeps): boolean {
   if (token !== '') {
     const authorization = request.headers.authorization ?? '';
     return timingSafeEqual(Buffer.from(hashApiKey(authorization)), Buffer.from(hashApiKey(`Bearer ${token}`)));

@@ -55,7 +55,7 @@ for (const { test, testService } of stores) {
 
   test('a client that stops sending within its headers or a required body gets 408', async (t) => {
     const hasty = { ...defaultTimeouts, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
-    const service = await testService(t, { ports: { timeouts: hasty } });
+    const service = await testService(t, { deps: { timeouts: hasty } });
     const person = await service.createAccount('acme.test');
     const known = [`key: ${person.key}`, `domain: ${person.domain}`];
     const own = `origin: ${service.baseUrl}`;
@@ -99,7 +99,7 @@ for (const { test, testService } of stores) {
     const origin = 'https://app.example';
     const names = createSlowResolver();
     const options = { maxRequests: '1', corsOrigins: origin };
-    const small = await testService(t, { options, ports: { resolve: names.resolve } });
+    const small = await testService(t, { options, deps: { resolve: names.resolve } });
     const caller = await small.createAccount('acme.test');
     const waiting = names.subscribe(small, caller);
     await eventually(names.waiting, (count) => count === 1);
@@ -121,7 +121,7 @@ for (const { test, testService } of stores) {
 
   test('a caller that disconnects in the middle of a request holds no slot', async (t) => {
     const names = createSlowResolver();
-    const small = await testService(t, { options: { maxRequests: '1' }, ports: { resolve: names.resolve } });
+    const small = await testService(t, { options: { maxRequests: '1' }, deps: { resolve: names.resolve } });
     const caller = await small.createAccount('acme.test');
     const { hostname, port } = new URL(small.baseUrl);
     const socket = connect(Number(port), hostname);

@@ -22,7 +22,7 @@ export function markAsShed(request: FastifyRequest, reason: ShedReason): Problem
   return new Problem('overloaded');
 }
 
-export type LoadSheddingPorts = {
+export type LoadSheddingDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly baseUrl: () => string;
@@ -32,16 +32,16 @@ export type LoadSheddingPorts = {
 
 /** Load shedding: responds 503 as cheaply as possible, with one cached body and one log line per second. */
 export class LoadShedding {
-  readonly #ports: LoadSheddingPorts;
+  readonly #deps: LoadSheddingDeps;
   readonly #shedCounter: ReasonCounter<ShedReason>;
   #cachedBodyText = '';
   #bodyBaseUrl = '';
 
-  constructor(ports: LoadSheddingPorts) {
-    this.#ports = ports;
-    this.#shedCounter = new ReasonCounter(ports.clock, (reasons) => {
+  constructor(deps: LoadSheddingDeps) {
+    this.#deps = deps;
+    this.#shedCounter = new ReasonCounter(deps.clock, (reasons) => {
       const count = Object.values(reasons).reduce((sum, reasonCount) => sum + reasonCount, 0);
-      ports.log.warn({ event: 'requests.shed', count, reasons });
+      deps.log.warn({ event: 'requests.shed', count, reasons });
     });
   }
 
@@ -54,14 +54,14 @@ export class LoadShedding {
       'content-type': 'application/problem+json',
       'content-length': body.length,
       'retry-after': String(DEFAULT_RETRY_AFTER_S),
-      ...this.#ports.corsPolicy(request),
+      ...this.#deps.corsPolicy(request),
     });
     response.end(body);
     this.countShed(reason);
   }
 
   countShed(reason: ShedReason): void {
-    this.#ports.onShed(reason);
+    this.#deps.onShed(reason);
     this.#shedCounter.count(reason);
   }
 
@@ -72,7 +72,7 @@ export class LoadShedding {
 
   #getCachedBody(): string {
     // Build the body at its first use, because the base URL is unknown until the service listens.
-    const baseUrl = this.#ports.baseUrl();
+    const baseUrl = this.#deps.baseUrl();
     if (this.#bodyBaseUrl !== baseUrl || this.#cachedBodyText === '') {
       this.#bodyBaseUrl = baseUrl;
       this.#cachedBodyText = JSON.stringify(createProblemBody(new Problem('overloaded'), baseUrl));

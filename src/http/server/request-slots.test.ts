@@ -24,7 +24,7 @@ test('C20 a stopped service has no pending timers, so its process can exit immed
       };
     },
   };
-  const carillon = await sqlite.testService(t, { ports: { clock } });
+  const carillon = await sqlite.testService(t, { deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
   await owner.carillon.events.list();
   await carillon.stop();

@@ -20,7 +20,7 @@ const MIN_LOOKUP_SLOTS = 1_000;
 /** Maximum number of calendars that are streamed concurrently. An account gets a quarter of these slots. */
 const MAX_CALENDAR_STREAMS = 128;
 
-export type RequestSlotsPorts = {
+export type RequestSlotsDeps = {
   readonly clock: Clock;
   readonly requestTimeoutMs: number;
   readonly maxRequests: number;
@@ -35,7 +35,7 @@ export type RequestSlotsPorts = {
  * lookups and calendars. A request that waits for its body or for new feed entries holds no slot.
  */
 export class RequestSlots {
-  readonly #ports: RequestSlotsPorts;
+  readonly #deps: RequestSlotsDeps;
   readonly #activeRequests: ActiveRequests;
   readonly #callerSlots: Quota;
   readonly #lookupSlots: Quota;
@@ -47,11 +47,11 @@ export class RequestSlots {
   readonly responseSizes = new ResponseSizes();
   readonly #calendarSlots = new Quota({ maxTotal: MAX_CALENDAR_STREAMS, maxPerMember: MAX_CALENDAR_STREAMS / 4 });
 
-  constructor(ports: RequestSlotsPorts) {
-    const { maxRequests } = ports;
+  constructor(deps: RequestSlotsDeps) {
+    const { maxRequests } = deps;
     const maxVisitors = Math.max(MIN_VISITOR_SLOTS, Math.ceil(maxRequests / 4));
-    this.#ports = ports;
-    this.#activeRequests = new ActiveRequests(ports.clock, ports.requestTimeoutMs, ports.onRequestTimeout);
+    this.#deps = deps;
+    this.#activeRequests = new ActiveRequests(deps.clock, deps.requestTimeoutMs, deps.onRequestTimeout);
     this.#callerSlots = new Quota({ maxTotal: maxRequests });
     const maxLookups = Math.max(MIN_LOOKUP_SLOTS, maxRequests);
     this.#lookupSlots = new Quota({ maxTotal: maxLookups, maxPerMember: Math.ceil(maxLookups / 4) });
@@ -112,7 +112,7 @@ export class RequestSlots {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.releaseSlot(reply);
     if (!this.#calendarSlots.tryAcquire(owner)) throw markAsShed(request, 'visitors');
-    this.#ports.getConnections().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
+    this.#deps.getConnections().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
     this.#setResponseOwner(request, owner);
     this.requireResponseCapacity(request, owner);
   }
@@ -128,7 +128,7 @@ export class RequestSlots {
 
   /** Whether the quota of the owner's unread responses has capacity for this number of bytes. */
   hasResponseCapacity(owner: QuotaOwner, bytes: number): boolean {
-    return this.#ports.responseBuffers.hasCapacity(owner, bytes);
+    return this.#deps.responseBuffers.hasCapacity(owner, bytes);
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
@@ -144,13 +144,13 @@ export class RequestSlots {
     reason: 'requests' | 'visitors',
   ): void {
     this.#setResponseOwner(request, owner);
-    this.#ports.getConnections().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
+    this.#deps.getConnections().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
     if (!this.#activeRequests.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
   #setResponseOwner(request: FastifyRequest, owner: QuotaOwner): void {
-    const connection = this.#ports.getConnections().findConnection(request.raw.socket);
+    const connection = this.#deps.getConnections().findConnection(request.raw.socket);
     if (connection !== undefined) connection.responseOwner = owner;
   }
 }

@@ -63,7 +63,7 @@ export type Timeouts = Readonly<Record<keyof typeof defaultTimeouts, number>>;
 
 type ReasonCountMetric = { inc(labels: { reason: string }): void };
 
-export type HttpLimitsPorts = {
+export type HttpLimitsDeps = {
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly realClock: Clock;
@@ -85,7 +85,7 @@ export type HttpLimitsPorts = {
  * responses.
  */
 export class HttpLimits {
-  readonly #ports: HttpLimitsPorts;
+  readonly #deps: HttpLimitsDeps;
   readonly #closeCounter: ReasonCounter<CloseReason>;
   readonly batchedResponses: BatchedResponses;
   readonly connections: ConnectionTracker;
@@ -94,13 +94,13 @@ export class HttpLimits {
   readonly loadShedding: LoadShedding;
   #startRequest: RequestListener = () => undefined;
 
-  constructor(ports: HttpLimitsPorts) {
-    const { clock, realClock, log, baseUrl, trustProxy, timeouts } = ports;
-    this.#ports = ports;
-    const onShed = (reason: string) => ports.metrics.shed.inc({ reason });
-    this.loadShedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: ports.corsPolicy });
+  constructor(deps: HttpLimitsDeps) {
+    const { clock, realClock, log, baseUrl, trustProxy, timeouts } = deps;
+    this.#deps = deps;
+    const onShed = (reason: string) => deps.metrics.shed.inc({ reason });
+    this.loadShedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: deps.corsPolicy });
     this.#closeCounter = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
-    const responseBuffers = new ResponseBuffers(ports.maxUnread * MIB, (connection) =>
+    const responseBuffers = new ResponseBuffers(deps.maxUnread * MIB, (connection) =>
       this.connections.close(connection, 'unread'),
     );
     this.batchedResponses = new BatchedResponses((socket) => {
@@ -110,7 +110,7 @@ export class HttpLimits {
     const isTrustedProxy = createProxyMatcher(trustProxy);
     const getConnections = () => this.connections;
     this.requestSlots = new RequestSlots({
-      ...ports,
+      ...deps,
       requestTimeoutMs: timeouts.answerMs,
       responseBuffers,
       getConnections,
@@ -143,7 +143,7 @@ export class HttpLimits {
     this.connections = new ConnectionTracker({
       clock: realClock,
       deadlines: timeouts,
-      maxConnections: ports.maxConnections,
+      maxConnections: deps.maxConnections,
       networkOwnerOf: (address) =>
         isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
       responseBuffers,
@@ -152,7 +152,7 @@ export class HttpLimits {
       closeWithProblem: (socket, reason) =>
         closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
       onClosed: (reason) => {
-        ports.metrics.closed.inc({ reason });
+        deps.metrics.closed.inc({ reason });
         this.#closeCounter.count(reason);
       },
     });
@@ -171,7 +171,7 @@ export class HttpLimits {
     server.on('checkExpectation', onRequest);
     // Reject CONNECT with a problem document. By default, Node closes the connection without one.
     server.on('connect', (_request, socket) =>
-      closeWithProblem(socket, new Problem('malformed_request'), this.#ports.baseUrl()),
+      closeWithProblem(socket, new Problem('malformed_request'), this.#deps.baseUrl()),
     );
     this.connections.watch(server as Server);
     server.once('close', () => {
@@ -184,12 +184,12 @@ export class HttpLimits {
   /** Responds 400 to an ambiguous request, which never reaches the routes. */
   #rejectAmbiguous(request: IncomingMessage, response: ServerResponse, detail: string): void {
     const problem = new Problem('malformed_request', { detail });
-    const body = Buffer.from(JSON.stringify(createProblemBody(problem, this.#ports.baseUrl())));
+    const body = Buffer.from(JSON.stringify(createProblemBody(problem, this.#deps.baseUrl())));
     const headers = { 'content-type': 'application/problem+json', 'content-length': body.length, connection: 'close' };
     response.writeHead(problem.status, headers).end(body);
     const { method, socket } = request;
     const { status, code } = problem;
     const remoteAddress = socket.remoteAddress;
-    this.#ports.log.info({ event: 'request', method, route: '(none)', status, from: remoteAddress, problem: code });
+    this.#deps.log.info({ event: 'request', method, route: '(none)', status, from: remoteAddress, problem: code });
   }
 }

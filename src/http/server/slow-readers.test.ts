@@ -81,7 +81,7 @@ test('pipelined requests are processed one at a time, each after the previous re
 });
 
 test('a client that reads nothing is disconnected, and one that reads slowly is not', async (t) => {
-  const carillon = await testService(t, { ports: { timeouts: shortTimeouts } });
+  const carillon = await testService(t, { deps: { timeouts: shortTimeouts } });
   const owner = await carillon.createAccount('acme.test');
   await createLongComments(owner);
   const stalled = await openWithoutReading(t, carillon, getText(LIST, owner).repeat(30));
@@ -107,7 +107,7 @@ test('a client that reads nothing is disconnected, and one that reads slowly is 
 });
 
 test('a connection whose static response is not read is closed, too', async (t) => {
-  const carillon = await testService(t, { ports: { timeouts: shortTimeouts } });
+  const carillon = await testService(t, { deps: { timeouts: shortTimeouts } });
   const stalled = await openWithoutReading(t, carillon, getText('/openapi.json').repeat(90));
   await eventually(
     () => readMetric(carillon, 'carillon_connections_closed_total{reason="unread"}'),

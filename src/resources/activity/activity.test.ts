@@ -16,7 +16,7 @@ for (const { test, testService } of stores) {
   /** Starts a service with a test clock, and creates an account and a target that responds with 200. */
   async function setUp(t: TestContext) {
     const clock = testClock();
-    const carillon = await testService(t, { ports: { clock } });
+    const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
     const consoleOf = async (who: ApiUser) => (await carillon.signIn(who)).console;

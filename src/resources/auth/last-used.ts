@@ -7,7 +7,7 @@ const WRITE_DELAY_MS = 1_000;
 /** Minimum age of a stored `last_used` before it is written again. */
 const REFRESH_INTERVAL_MS = 60_000;
 
-type LastUsedPorts = {
+type LastUsedDeps = {
   readonly store: Store;
   readonly clock: Clock;
   /**
@@ -20,20 +20,20 @@ type LastUsedPorts = {
 
 /** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
-  readonly #ports: LastUsedPorts;
+  readonly #deps: LastUsedDeps;
   readonly #pendingIds = new Set<number>();
   /** Time of the first use in `#pendingIds`, in milliseconds since the epoch. */
   #firstUseAt = 0;
   #cancelTimer: (() => void) | undefined;
   #activeWrite: Promise<unknown> | undefined;
 
-  constructor(ports: LastUsedPorts) {
-    this.#ports = ports;
+  constructor(deps: LastUsedDeps) {
+    this.#deps = deps;
   }
 
   /** Records a use. `id` is the id of the key or session. */
   recordUse(entry: CachedCaller, id: number): void {
-    const now = this.#ports.clock.now();
+    const now = this.#deps.clock.now();
     if (now - entry.lastUsedAt < REFRESH_INTERVAL_MS) return;
     entry.lastUsedAt = now;
     if (this.#pendingIds.size === 0) this.#firstUseAt = now;
@@ -51,7 +51,7 @@ export class LastUsedTracker {
 
   /** Schedules a write. Only one write runs at a time; later uses wait for the next write. */
   #scheduleWrite(): void {
-    this.#cancelTimer ??= this.#ports.clock.after(WRITE_DELAY_MS, () => {
+    this.#cancelTimer ??= this.#deps.clock.after(WRITE_DELAY_MS, () => {
       this.#cancelTimer = undefined;
       if (this.#activeWrite === undefined) void this.#writePendingIds();
       else this.#scheduleWrite();
@@ -59,7 +59,7 @@ export class LastUsedTracker {
   }
 
   async #writePendingIds(): Promise<void> {
-    const { store, writeLastUsed, onWriteFailed } = this.#ports;
+    const { store, writeLastUsed, onWriteFailed } = this.#deps;
     if (this.#pendingIds.size === 0) return;
     const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
     this.#pendingIds.clear();

@@ -213,13 +213,13 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
   await revokeCalendars(write, { only: calendarId }, 'ended by hand');
 }
 
-export type CalendarPorts = { readonly random: Random; readonly baseUrl: () => string };
+export type CalendarDeps = { readonly random: Random; readonly baseUrl: () => string };
 
 /**
  * Creates the routes of calendars (X9). All of them require `events:read`, because a caller who may read events may
  * share them.
  */
-export function createCalendarRoutes(ports: CalendarPorts): readonly Route[] {
+export function createCalendarRoutes(deps: CalendarDeps): readonly Route[] {
   return [
     defineListRoute({
       path: '/calendars',
@@ -237,7 +237,7 @@ export function createCalendarRoutes(ports: CalendarPorts): readonly Route[] {
       inputFields: calendarInputFields,
       recordedKinds: [],
       location: { collectionPath: '/calendars', idField: 'id' },
-      call: (write, caller, input) => createCalendar(write, caller, input, ports),
+      call: (write, caller, input) => createCalendar(write, caller, input, deps),
     }),
     defineGetRoute({
       path: '/calendars/{calendar_id}',

@@ -31,18 +31,18 @@ const MAX_REMEMBERED_FETCHES = 10_000;
 const DAY_MS = 86_400_000;
 const ICS_FILE_NAME_PATTERN = /^([\w-]{43})\.ics$/;
 
-export type CalendarUrlPorts = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
+export type CalendarUrlDeps = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
 /** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
-export function createCalendarUrl(ports: CalendarUrlPorts): CapabilityUrl {
-  const lastFetchedTracker = new LastFetchedTracker(ports);
-  const sharedLookups = new SharedLookups(ports.store);
+export function createCalendarUrl(deps: CalendarUrlDeps): CapabilityUrl {
+  const lastFetchedTracker = new LastFetchedTracker(deps);
+  const sharedLookups = new SharedLookups(deps.store);
   return {
     pathPrefix: '/calendar',
     mediaType: 'text/calendar; charset=utf-8',
     downloadName: 'carillon.ics',
     findDocument: (queries, fileName, now) =>
-      findCalendarDocument(queries, fileName, now, { ...ports, lastFetchedTracker, sharedLookups }),
+      findCalendarDocument(queries, fileName, now, { ...deps, lastFetchedTracker, sharedLookups }),
   };
 }
 
@@ -57,7 +57,7 @@ async function findCalendarDocument(
     lastFetchedTracker,
     sharedLookups,
     baseUrl,
-  }: Pick<CalendarUrlPorts, 'baseUrl'> &
+  }: Pick<CalendarUrlDeps, 'baseUrl'> &
     Readonly<{ lastFetchedTracker: LastFetchedTracker; sharedLookups: SharedLookups }>,
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = ICS_FILE_NAME_PATTERN.exec(fileName) ?? [];
@@ -126,11 +126,11 @@ async function findCalendar(queries: Queries, tokenHash: string, now: number) {
  * once.
  */
 class LastFetchedTracker {
-  readonly #ports: Pick<CalendarUrlPorts, 'store' | 'log'>;
+  readonly #deps: Pick<CalendarUrlDeps, 'store' | 'log'>;
   readonly #lastStoredAtById = new Map<number, number>();
 
-  constructor(ports: Pick<CalendarUrlPorts, 'store' | 'log'>) {
-    this.#ports = ports;
+  constructor(deps: Pick<CalendarUrlDeps, 'store' | 'log'>) {
+    this.#deps = deps;
   }
 
   /** Records a fetch. A failed write is only logged, because it must not fail the fetch. */
@@ -139,7 +139,7 @@ class LastFetchedTracker {
     if (now - lastFetchedAt < LAST_FETCHED_INTERVAL_MS) return;
     if (this.#lastStoredAtById.size >= MAX_REMEMBERED_FETCHES) this.#lastStoredAtById.clear();
     this.#lastStoredAtById.set(calendar_id, now);
-    const { store, log } = this.#ports;
+    const { store, log } = this.#deps;
     try {
       await store.write(({ queries }) =>
         queries.updateTable('calendars').set({ last_fetched: now }).where('calendar_id', '=', calendar_id).execute(),

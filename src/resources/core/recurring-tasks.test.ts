@@ -204,7 +204,7 @@ for (const { test, testService } of stores) {
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 }));
       });
-    const full = await testService(t, { options: { maxPending: '2' }, ports: { attempt } });
+    const full = await testService(t, { options: { maxPending: '2' }, deps: { attempt } });
     const boss = await full.createAccount('full.test');
     const place = await boss.carillon.projects.create({ project_name: 'P' });
     const task = await boss.carillon.tasks.create(place.project_id, { task_name: 'T', recurring: 'D' });

@@ -25,7 +25,7 @@ import { hookFields, hookFilters, hookInputFields, ownerParameter, subscriptionS
 /** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
 export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
 
-export type HookPorts = {
+export type HookDeps = {
   guard: SsrfGuard;
   log: Log;
   baseUrl: () => string;
@@ -35,8 +35,8 @@ export type HookPorts = {
 
 const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
 
-export function createHookRoutes(ports: HookPorts): readonly Route[] {
-  const { guard, log, baseUrl, hookAlerts: enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = ports;
+export function createHookRoutes(deps: HookDeps): readonly Route[] {
+  const { guard, log, baseUrl, hookAlerts: enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = deps;
   const bodySpec = createCreationBodySpec(hookInputFields);
   const hookQuotaProblems: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
   const pendingQuotaProblems: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];

@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
     if (address !== undefined) return { addresses: [address] };
     return { failure: name === 'silent.test' ? 'resolver_silent' : 'no_such_name' };
   };
-  const carillon = await testService({ after }, { ports: { resolve } });
+  const carillon = await testService({ after }, { deps: { resolve } });
 
   const verdictOf = async (who: ApiUser) => (await carillon.signIn(who)).console.checkTarget;
 

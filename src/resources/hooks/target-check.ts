@@ -58,10 +58,10 @@ const unresolvedMessages = {
   resolver_silent: 'has a name that no DNS server answered for; it is checked again at each delivery',
 } as const;
 
-export type TargetCheckPorts = { readonly guard: SsrfGuard; readonly isTaken: IsTargetTaken };
+export type TargetCheckDeps = { readonly guard: SsrfGuard; readonly isTaken: IsTargetTaken };
 
 /** Creates the route of the target check, which only the console group serves. */
-export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckPorts): readonly Route[] {
+export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckDeps): readonly Route[] {
   return [
     {
       method: 'GET',

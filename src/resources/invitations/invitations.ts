@@ -198,9 +198,9 @@ export async function deleteExpiredInvitations(store: Store, now: number): Promi
   });
 }
 
-export type InvitationPorts = { readonly random: Random; readonly baseUrl: () => string };
+export type InvitationDeps = { readonly random: Random; readonly baseUrl: () => string };
 
-export function createInvitationRoutes(ports: InvitationPorts): readonly Route[] {
+export function createInvitationRoutes(deps: InvitationDeps): readonly Route[] {
   return [
     defineListRoute({
       path: '/invitations',
@@ -219,7 +219,7 @@ export function createInvitationRoutes(ports: InvitationPorts): readonly Route[]
       recordedKinds: [],
       lockMode: 'exclusive',
       location: { collectionPath: '/invitations', idField: 'id' },
-      call: (write, caller, input) => createInvitation(write, caller, input, ports),
+      call: (write, caller, input) => createInvitation(write, caller, input, deps),
     }),
     defineDeleteRoute({
       path: '/invitations/{invitation_id}',

@@ -17,10 +17,10 @@ import {
   publicInvitationFields,
 } from './invitations.ts';
 
-export type AcceptInvitationPorts = { readonly random: Random; readonly passphrases: PassphraseHasher };
+export type AcceptInvitationDeps = { readonly random: Random; readonly passphrases: PassphraseHasher };
 
 /** Creates the public routes for the holder of an invitation link. */
-export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): readonly PublicRoute[] {
+export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readonly PublicRoute[] {
   const tokenBodySpec = createCreationBodySpec(invitationTokenFields);
   const acceptBodySpec = createCreationBodySpec(acceptInvitationFields);
   return [
@@ -45,7 +45,7 @@ export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): read
       path: '/welcome',
       description: 'Sets the passphrase of the user of a link, once, and signs them in.',
       body: acceptBodySpec.schema,
-      run: (request) => acceptInvitation(request, acceptBodySpec.parse(request.body), ports),
+      run: (request) => acceptInvitation(request, acceptBodySpec.parse(request.body), deps),
     },
   ];
 }
@@ -54,7 +54,7 @@ export function createInvitationPublicRoutes(ports: AcceptInvitationPorts): read
 async function acceptInvitation(
   request: PublicRequest,
   { token, passphrase }: CreationInput<typeof acceptInvitationFields>,
-  { random, passphrases }: AcceptInvitationPorts,
+  { random, passphrases }: AcceptInvitationDeps,
 ): Promise<PublicResult> {
   const invitation = await findOpenInvitation(request.queries, token, request.now);
   requireNotEmailOrDomain(passphrase, invitation);

@@ -15,7 +15,7 @@ import { createKeyAuthenticator } from './authenticate.ts';
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-01-01T00:00:00Z');
   const clock = { ...systemClock, now: () => now };
-  const carillon = await testService({ after }, { ports: { clock } });
+  const carillon = await testService({ after }, { deps: { clock } });
   const NEVER = '0000-00-00 00:00:00';
 
   const issue = (who: ApiUser, body: unknown) => carillon.call(who, 'POST', '/v2/keys', body);

@@ -9,7 +9,7 @@ import { permissions } from '../../permissions.ts';
 
 for (const { test, testService } of stores) {
   const now = Date.parse('2027-01-01T12:00:00Z');
-  const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
+  const carillon = await testService({ after }, { deps: { clock: { ...systemClock, now: () => now } } });
   const FEED = '/v2/notifications';
   const day = { start_date: '20270101', due_date: '20270102' };
 

@@ -82,7 +82,7 @@ for (const { test, testService } of stores) {
 
   test('attempts at the current passphrase through a session are throttled', async (t) => {
     const clock = testClock();
-    const carillon = await testService(t, { ports: { clock } });
+    const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     await withPassphrase(owner, carillon);
     const thief = await carillon.signIn(owner);

@@ -133,9 +133,9 @@ function createWrongPassphraseProblem() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
-export type PassphrasePorts = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
+export type PassphraseDeps = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
 
-export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[] {
+export function createPassphraseRoutes(deps: PassphraseDeps): readonly Route[] {
   const bodySpec = createCreationBodySpec(passphraseChangeFields);
   return [
     {
@@ -153,7 +153,7 @@ export function createPassphraseRoutes(ports: PassphrasePorts): readonly Route[]
       lockMode: 'exclusive',
       ...writeWithPreparation({
         prepare: (caller, { body }, view, clientIp) =>
-          verifyAndHashPassphrases(view, caller, bodySpec.parse(body), clientIp, ports),
+          verifyAndHashPassphrases(view, caller, bodySpec.parse(body), clientIp, deps),
         run: async (write, caller, _input, hashes) => ({
           body: { data: serializeRecord(passphraseResponseFields, await changePassphrase(write, caller, hashes)) },
         }),

@@ -168,7 +168,7 @@ for (const { test, testService } of stores) {
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-03-09T23:59:59.999Z');
   const clock = { ...systemClock, now: () => now };
-  const carillon = await testService({ after }, { ports: { clock } });
+  const carillon = await testService({ after }, { deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
   const client = await owner.carillon.clients.create({ client_name: 'Client' });
 

@@ -66,8 +66,8 @@ function getRolePermissions(role: Role): ReadonlySet<Permission> {
 }
 
 /** Creates the authenticator for sessions. It finds no caller for an unknown token, or if the session has ended. */
-export function createSessionAuthenticator(ports: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
-  const { store, clock, log } = ports;
+export function createSessionAuthenticator(deps: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
+  const { store, clock, log } = deps;
   const cache = new CallerCache<CachedSession>(store);
   const lastUsedTracker = new LastUsedTracker({
     store,

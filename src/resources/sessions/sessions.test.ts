@@ -114,7 +114,7 @@ for (const store of stores) {
   store.test('a session ends after 30 days, and after 14 without being used; and then it goes', async (t) => {
     const begun = Date.parse('2027-01-01T00:00:00Z');
     let now = begun;
-    const carillon = await store.testService(t, { ports: { clock: { ...systemClock, now: () => now } } });
+    const carillon = await store.testService(t, { deps: { clock: { ...systemClock, now: () => now } } });
     const owner = await carillon.createAccount('acme.test');
     const [used, unused] = [await carillon.signIn(owner), await carillon.signIn(owner)];
     const statusAt = async (who: typeof used, at: number) => {
@@ -144,7 +144,7 @@ for (const store of stores) {
 
   store.test('when a session was last used is written down at most once a minute', async (t) => {
     const clock = testClock();
-    const carillon = await store.testService(t, { ports: { clock } });
+    const carillon = await store.testService(t, { deps: { clock } });
     const session = await carillon.signIn(await carillon.createAccount('acme.test'));
     const written = async () =>
       (await carillon.store.read.selectFrom('sessions').select('last_used').executeTakeFirstOrThrow()).last_used;

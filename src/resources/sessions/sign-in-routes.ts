@@ -11,7 +11,7 @@ import type { LoginThrottle } from '../passphrases/login-throttle.ts';
 import { findPassphraseHash } from '../passphrases/passphrases.ts';
 import { findSignInUser, type NewSession, openSession, signInInputFields, signInResponseFields } from './sessions.ts';
 
-export type SignInPorts = {
+export type SignInDeps = {
   readonly random: Random;
   readonly passphrases: PassphraseHasher;
   readonly throttle: LoginThrottle;
@@ -23,7 +23,7 @@ export type SignInPorts = {
 };
 
 /** Creates the public routes for sign-in and sign-out. */
-export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRoute[] {
+export function createSessionPublicRoutes(deps: SignInDeps): readonly PublicRoute[] {
   const bodySpec = createCreationBodySpec(signInInputFields);
   return [
     {
@@ -31,7 +31,7 @@ export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRo
       path: '/session',
       description: 'Signs in with domain, email and passphrase.',
       body: bodySpec.schema,
-      run: (request) => signIn(request, bodySpec.parse(request.body), ports),
+      run: (request) => signIn(request, bodySpec.parse(request.body), deps),
     },
     {
       method: 'DELETE',
@@ -50,7 +50,7 @@ export function createSessionPublicRoutes(ports: SignInPorts): readonly PublicRo
 async function signIn(
   request: PublicRequest,
   input: CreationInput<typeof signInInputFields>,
-  { random, passphrases, throttle, onRefused }: SignInPorts,
+  { random, passphrases, throttle, onRefused }: SignInDeps,
 ): Promise<PublicResult> {
   const isMultiAccount = await hasSeveralAccounts(request.queries);
   const account = await findSignInAccount(request.queries, input.domain, isMultiAccount);

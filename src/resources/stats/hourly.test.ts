@@ -9,7 +9,7 @@ for (const { test, testService } of stores) {
 
   async function setUp(t: TestContext) {
     const clock = testClock();
-    const carillon = await testService(t, { ports: { clock } });
+    const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const hoursOf = async (who: ApiUser) => (await carillon.signIn(who)).console.hours;
     const subscribe = async (who: ApiUser, port: number) =>

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
   async function setUp(t: TestContext) {
     const clock = testClock();
     const waits = { retryWaits: '10m,2h' };
-    const carillon = await testService(t, { ports: { clock }, options: waits });
+    const carillon = await testService(t, { deps: { clock }, options: waits });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
     const overviewOf = async (who: ApiUser) => {

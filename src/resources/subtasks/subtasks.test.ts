@@ -157,7 +157,7 @@ for (const { test, testService } of stores) {
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-03-01T00:00:00Z');
   const clock = { ...systemClock, now: () => now };
-  const carillon = await testService({ after }, { ports: { clock } });
+  const carillon = await testService({ after }, { deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
   const member = await carillon.createUser(owner, 'member');
   const project = await owner.carillon.projects.create({ project_name: 'Bells' });

@@ -74,7 +74,7 @@ export class NotifierSession implements ClusterSession {
   #isClosed = false;
   #cancelReconnect: () => void = () => undefined;
 
-  constructor(ports: {
+  constructor(deps: {
     address: string;
     addressOptions: AddressOptions;
     clock: Clock;
@@ -82,12 +82,12 @@ export class NotifierSession implements ClusterSession {
     onEvents: (events: CommitEvents) => void;
     onReconnected: () => void;
   }) {
-    this.#address = ports.address;
-    this.#addressOptions = ports.addressOptions;
-    this.#clock = ports.clock;
-    this.#log = ports.log;
-    this.#onEvents = ports.onEvents;
-    this.#onReconnected = ports.onReconnected;
+    this.#address = deps.address;
+    this.#addressOptions = deps.addressOptions;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#onEvents = deps.onEvents;
+    this.#onReconnected = deps.onReconnected;
   }
 
   async open(): Promise<void> {

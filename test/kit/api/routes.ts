@@ -2,7 +2,7 @@ import type { Carillon } from '../../../packages/sdk/src/index.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
 import {
-  type ConsolePorts,
+  type ConsoleDeps,
   createApiRoutes,
   createConsoleRoutes,
   createPublicRoutes,
@@ -12,7 +12,7 @@ import { PassphraseHasher, SCRYPT_COST, systemRandom } from '../../../src/secret
 import type { ApiUser } from '../service/service.ts';
 
 /** Stub dependencies, to build the route tables without a service. */
-const ports: ConsolePorts = {
+const deps: ConsoleDeps = {
   guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },
   random: systemRandom,
   log: createLog('silent'),
@@ -24,12 +24,12 @@ const ports: ConsolePorts = {
 };
 
 /** The routes that both the API group and the console group have. */
-export const apiRoutes = createApiRoutes(ports);
+export const apiRoutes = createApiRoutes(deps);
 /** The routes that only the console group has. */
-export const consoleOnlyRoutes = createConsoleRoutes(ports);
+export const consoleOnlyRoutes = createConsoleRoutes(deps);
 
 /** The public routes, which need no authentication. */
-export const publicRouteRows = createPublicRoutes(ports);
+export const publicRouteRows = createPublicRoutes(deps);
 
 /** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
 export async function runCurl(curl: string, { domain, key }: ApiUser): Promise<Response> {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import {
-  type ImportAccountPorts,
+  type ImportAccountDeps,
   type ImportAccountResult,
   importAccount,
   type WithStore,
@@ -26,7 +26,7 @@ export type ApiImportOptions = {
   /** The work file. The report and the id map are written next to it. */
   readonly work: string;
   readonly progress?: TransferProgress;
-} & Partial<Pick<ImportAccountPorts, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
+} & Partial<Pick<ImportAccountDeps, 'domain' | 'ownerEmail' | 'readings' | 'isStrict' | 'print'>>;
 
 /** Imports an account through the API in this process, like the command line does. */
 export async function importFromApi({

@@ -15,7 +15,7 @@ import { insertKey } from '../../../src/resources/keys/keys.ts';
 import { openSession } from '../../../src/resources/sessions/sessions.ts';
 import { insertUser } from '../../../src/resources/users/users.ts';
 import { type ScryptCost, systemRandom } from '../../../src/secrets.ts';
-import { type Service, type ServicePorts, startService } from '../../../src/server.ts';
+import { type Service, type ServiceDeps, startService } from '../../../src/server.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -24,7 +24,7 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 /** Changes to the default service of a test, which has the default configuration with short waits. */
 export type ServiceSetup = {
   readonly options?: Partial<Record<OptionName, string>>;
-  readonly ports?: Partial<ServicePorts>;
+  readonly deps?: Partial<ServiceDeps>;
   /** The database. The default is a new database. */
   readonly database?: string;
 };
@@ -115,7 +115,7 @@ const slowHeartbeatClock: Clock = {
 const passphraseCost: ScryptCost = { logN: 5, r: 8, p: 1 };
 
 /** Setup with the production cost of passphrase hashing. */
-export const withProductionHashing: ServiceSetup = { ports: { passphraseCost: undefined } };
+export const withProductionHashing: ServiceSetup = { deps: { passphraseCost: undefined } };
 
 /** No drain delay at shutdown: no load balancer sends requests to a test service. */
 const testTimeouts = { ...defaultTimeouts, drainMs: 0 };
@@ -135,13 +135,13 @@ export async function startTestService(context: Cleanup, database: string, setup
   if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
-  const heartbeatClock = setup.ports?.clock === undefined ? {} : { realClock: slowHeartbeatClock };
+  const heartbeatClock = setup.deps?.clock === undefined ? {} : { realClock: slowHeartbeatClock };
   const service = await startService(loaded.config, {
     log,
     ...heartbeatClock,
     timeouts: testTimeouts,
     passphraseCost,
-    ...setup.ports,
+    ...setup.deps,
   });
   const store = await openStore({
     database: loaded.config.database,
@@ -158,7 +158,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   };
   atEnd(context, stop);
   const { baseUrl } = service;
-  const now = () => (setup.ports?.clock ?? { now: Date.now }).now();
+  const now = () => (setup.deps?.clock ?? { now: Date.now }).now();
 
   function person(domain: string, userId: string, key: string): ApiUser {
     const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });

@@ -24,7 +24,7 @@ export type InjectionResult = {
   readonly broken: readonly string[];
 };
 
-type InjectionPorts = {
+type InjectionDeps = {
   readonly baseUrl: string;
   readonly database: string;
   readonly logged: () => string;
@@ -40,7 +40,7 @@ export async function writeInjectionTexts({
   database,
   logged,
   context,
-}: InjectionPorts): Promise<InjectionResult> {
+}: InjectionDeps): Promise<InjectionResult> {
   const store = await openStoreAt(context, database, { openAs: 'command' });
   const target = await startTarget(context);
   const targets = () => target.at(`/${systemRandom.fraction()}`);

@@ -238,7 +238,7 @@ async function setUp(
   };
   const options = { attemptTimeout: `${DEADLINE_MS}ms`, retryWaits: '1h,1h' };
   const log = pino({ base: null }, { write });
-  const service = await store.testService(context, { options, ports: { log } });
+  const service = await store.testService(context, { options, deps: { log } });
   const owner = await service.createAccount('acme.test');
   const healthy = await startHealthyTarget(context);
   await owner.carillon.hooks.create({ target_url: healthy.url, event: 'new_client' });

@@ -105,8 +105,8 @@ class ModelRunner {
 
   static async of(store: TestStore, context: RunParameters['context']): Promise<ModelRunner> {
     const [clock, targets] = [testClock(), new SimulatedTargets()];
-    const ports = { clock, random: fixedJitterRandom(), attempt: targets.attempt };
-    const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, ports });
+    const deps = { clock, random: fixedJitterRandom(), attempt: targets.attempt };
+    const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, deps });
     return new ModelRunner(new ServiceUnderTest(carillon, clock, targets));
   }
 

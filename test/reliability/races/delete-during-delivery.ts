@@ -111,7 +111,7 @@ async function runRaces(context: Cleanup, arena: RaceSetup, races: number, rando
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
   const tracer = traceAttempts();
-  const start = () => arena.store.testService(context, { database: address, ports: { attempt: tracer.attempt } });
+  const start = () => arena.store.testService(context, { database: address, deps: { attempt: tracer.attempt } });
   const nodes = [await start()];
   if (arena.nodes === 2) nodes.push(await start());
   const [one = await start(), other = one] = nodes;

@@ -27,7 +27,7 @@ type PlannedCall = ClientCall extends infer One
     : never
   : never;
 
-export type ApiClientPorts = {
+export type ApiClientDeps = {
   readonly send: SendRequest;
   readonly time: SimulatedTime;
   readonly random: SeededRandom;
@@ -52,7 +52,7 @@ export class ApiClient {
   /** Number of requests of each call that were not rejected: they succeeded or got no response. */
   readonly #openAttempts = new Map<ClientCall, number>();
 
-  constructor({ send, time, random, network, baseUrl, people }: ApiClientPorts) {
+  constructor({ send, time, random, network, baseUrl, people }: ApiClientDeps) {
     this.sendUnrecorded = send;
     this.#time = time;
     this.random = random;

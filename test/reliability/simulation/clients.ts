@@ -1,5 +1,5 @@
 import type { Arrival, ClientCall } from '../checker/history.ts';
-import { ApiClient, type ApiClientPorts } from './api-client.ts';
+import { ApiClient, type ApiClientDeps } from './api-client.ts';
 import { HookClients } from './hooks.ts';
 import { KeyClients } from './keys.ts';
 import { RecordClients } from './records.ts';
@@ -15,8 +15,8 @@ export class SimulatedClients {
   /** Actions with their weights. */
   readonly #actions: readonly (readonly [number, () => void])[];
 
-  constructor(ports: ApiClientPorts) {
-    this.#client = new ApiClient(ports);
+  constructor(deps: ApiClientDeps) {
+    this.#client = new ApiClient(deps);
     const records = new RecordClients(this.#client);
     const hooks = new HookClients(this.#client);
     const keys = new KeyClients(this.#client, (who) => hooks.pathsOf(who));

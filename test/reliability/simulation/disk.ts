@@ -41,7 +41,7 @@ export class SimulatedDisk {
   /** Length to which the log is truncated when the process ends in the middle of a commit. */
   #keptLogBytes: number | undefined;
 
-  constructor(ports: {
+  constructor(deps: {
     folder: string;
     faults: FaultInjector;
     random: SeededRandom;
@@ -49,12 +49,12 @@ export class SimulatedDisk {
     onCrash: (why: string) => void;
     onWriteFailed: () => void;
   }) {
-    this.#folder = ports.folder;
-    this.#faults = ports.faults;
-    this.#random = ports.random;
-    this.#time = ports.time;
-    this.#onCrash = ports.onCrash;
-    this.#onWriteFailed = ports.onWriteFailed;
+    this.#folder = deps.folder;
+    this.#faults = deps.faults;
+    this.#random = deps.random;
+    this.#time = deps.time;
+    this.#onCrash = deps.onCrash;
+    this.#onWriteFailed = deps.onWriteFailed;
     mkdirSync(this.#folderOf(0), { recursive: true });
   }
 

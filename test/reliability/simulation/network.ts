@@ -96,10 +96,10 @@ export class SimulatedNetwork {
   /** Time of the last pause. */
   #pausedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(ports: { time: SimulatedTime; faults: FaultInjector; random: SeededRandom }) {
-    this.#time = ports.time;
-    this.#faults = ports.faults;
-    this.#random = ports.random;
+  constructor(deps: { time: SimulatedTime; faults: FaultInjector; random: SeededRandom }) {
+    this.#time = deps.time;
+    this.#faults = deps.faults;
+    this.#random = deps.random;
   }
 
   /** Creates a target for a path, by name or by address. */
@@ -214,7 +214,7 @@ export class SimulatedNetwork {
     this.#unacknowledged.clear();
   }
 
-  #awaitResult(ports: {
+  #awaitResult(deps: {
     life: ProcessLife;
     order: AttemptRequest;
     arrival: OpenNotification['arrival'];
@@ -222,7 +222,7 @@ export class SimulatedNetwork {
     leftMs: () => number;
     resolve: (result: AttemptResult) => void;
   }): void {
-    const { life, order, arrival, clock, leftMs, resolve } = ports;
+    const { life, order, arrival, clock, leftMs, resolve } = deps;
     const removeNotification = () => {
       cancel();
       order.signal.removeEventListener('abort', onAbort);

@@ -2,7 +2,7 @@ import { setImmediate as waitTick } from 'node:timers/promises';
 import { pino } from 'pino';
 import { loadConfig } from '../../../src/config/load.ts';
 import type { Log } from '../../../src/log.ts';
-import { type Service, type ServicePorts, startService } from '../../../src/server.ts';
+import { type Service, type ServiceDeps, startService } from '../../../src/server.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
 import type { ApiResponse, SendRequest } from './api-client.ts';
@@ -32,10 +32,10 @@ const WARN_LEVEL = 40;
  */
 const AFTER_STOP_MS = 10;
 
-type Server = Parameters<NonNullable<ServicePorts['listen']>>[0];
+type Server = Parameters<NonNullable<ServiceDeps['listen']>>[0];
 type RunningLife = ProcessLife & { server?: Server; service?: Service };
 
-export type ServiceHostPorts = {
+export type ServiceHostDeps = {
   readonly time: SimulatedTime;
   readonly faults: FaultInjector;
   readonly random: SeededRandom;
@@ -54,12 +54,12 @@ export class ServiceHost {
   readonly crashes: Crash[] = [];
   /** Descriptions of violations by the service. */
   readonly violations: string[] = [];
-  readonly #ports: ServiceHostPorts;
+  readonly #deps: ServiceHostDeps;
   #life: RunningLife = { number: 0, isDead: true };
   #pending = 0;
 
-  constructor(ports: ServiceHostPorts) {
-    this.#ports = ports;
+  constructor(deps: ServiceHostDeps) {
+    this.#deps = deps;
   }
 
   /** Number of unanswered requests. */
@@ -70,7 +70,7 @@ export class ServiceHost {
   readonly send: SendRequest = ({ domain, key }, { method, url, body, idempotencyKey }, onResponse) => {
     const life = this.#life;
     const { server } = life;
-    const { note, faults } = this.#ports;
+    const { note, faults } = this.#deps;
     if (life.isDead || server === undefined) return;
     this.#pending += 1;
     const { failedReads } = faults;
@@ -92,10 +92,10 @@ export class ServiceHost {
     );
   };
 
-  /** Ends the process now: its ports have no effect any more. */
+  /** Ends the process now: its dependencies have no effect any more. */
   endProcess(why: string): void {
     if (this.#life.isDead) return;
-    const { note, disk, network, time } = this.#ports;
+    const { note, disk, network, time } = this.#deps;
     this.#life.isDead = true;
     this.#pending = 0;
     disk.endLife();
@@ -111,7 +111,7 @@ export class ServiceHost {
 
   crash(point: FaultPoint): void {
     if (this.#life.isDead) return;
-    this.#ports.faults.countHit(point);
+    this.#deps.faults.countHit(point);
     this.endProcess(point);
   }
 
@@ -140,15 +140,15 @@ export class ServiceHost {
       if (rounds > MAX_ROUNDS) throw new Error('the stop does not end');
       if (rounds >= crashAfter) this.endProcess('during a stop');
       await waitTicks(TICKS_PER_INSTANT);
-      if (!isOver && !answer()) this.#ports.time.fireNext();
+      if (!isOver && !answer()) this.#deps.time.fireNext();
     }
     // A graceful stop must have committed all known results (C20).
-    this.#ports.time.advance(AFTER_STOP_MS);
+    this.#deps.time.advance(AFTER_STOP_MS);
     this.endProcess('stopped');
   }
 
   async #start(): Promise<void> {
-    const { faults, random, time, disk, note, outages } = this.#ports;
+    const { faults, random, time, disk, note, outages } = this.#deps;
     const life: RunningLife = { number: this.#life.number + 1, isDead: false };
     this.#life = life;
     const began = time.timestamp();
@@ -177,8 +177,8 @@ export class ServiceHost {
     if (!life.isDead) note(`life ${life.number} begins`);
   }
 
-  #portsOf(life: RunningLife): Partial<ServicePorts> {
-    const { time, network, disk, random } = this.#ports;
+  #portsOf(life: RunningLife): Partial<ServiceDeps> {
+    const { time, network, disk, random } = this.#deps;
     const clock = time.clockOf(life);
     return {
       clock,
@@ -226,10 +226,10 @@ export class ServiceHost {
     if (life.isDead) return;
     const { event, err, delivery_id } = JSON.parse(line);
     if (event === 'delivery.attempted') {
-      this.#ports.network.onResultKnown(String(delivery_id));
+      this.#deps.network.onResultKnown(String(delivery_id));
       return;
     }
-    this.#ports.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
+    this.#deps.note(`logged ${event}${err === undefined ? '' : `: ${err.message}`}`);
     if (event === 'dispatcher.finish_failed') this.violations.push(`logged ${line}`);
   }
 }

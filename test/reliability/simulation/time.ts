@@ -6,7 +6,7 @@ const EPOCH = Date.UTC(2027, 4, 6, 12);
 /** Distance between two times within the same millisecond, so that their order is defined. */
 const INSTANT_MS = 1e-6;
 
-/** One run of the service process. After its death, the ports of the process have no effect. */
+/** One run of the service process. After its death, the dependencies of the process have no effect. */
 export type ProcessLife = { readonly number: number; isDead: boolean };
 
 type Timer = {

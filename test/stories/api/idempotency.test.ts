@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 
 for (const { test, testService } of stores) {
   let now = Date.parse('2027-01-01T00:00:00Z');
-  const carillon = await testService({ after }, { ports: { clock: { ...systemClock, now: () => now } } });
+  const carillon = await testService({ after }, { deps: { clock: { ...systemClock, now: () => now } } });
   const EVENT_INPUT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   const post = (who: ApiUser, path: string, body: unknown, word: string, service: TestService = carillon) =>
@@ -273,7 +273,7 @@ for (const { test, testService } of stores) {
     let lookups = 0;
     const { promise: resolved, resolve } = Promise.withResolvers<{ addresses: string[] }>();
     const service = await testService(t, {
-      ports: {
+      deps: {
         resolve: () => {
           lookups += 1;
           return resolved;

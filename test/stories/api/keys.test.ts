@@ -157,7 +157,7 @@ for (const { test, testService, database } of sharedStores) {
     const address = `${await database(t)}?listen=off`;
     const one = await testService(t, { database: address });
     const clock = testClock();
-    const other = await testService(t, { database: address, ports: { clock } });
+    const other = await testService(t, { database: address, deps: { clock } });
     const owner = await one.createAccount('acme.test');
     const member = await one.createUser(owner, 'member');
     const reads = async () => (await other.call(member, 'GET', '/v2/user')).status;

@@ -117,7 +117,7 @@ for (const { name, test, testService } of stores) {
   const carillon = await testService(
     { after },
     {
-      ports: {
+      deps: {
         attempt: () => Promise.resolve({ kind: 'answered', status: 200, durationMs: 1 }),
         sqlite: measuringSqlite(largest),
       },

@@ -123,8 +123,8 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     test(`C13 C20 with an API node and a delivery node, LISTEN ${listen}, everything arrives, and nothing after the 200 of a DELETE`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
       const [atApi, atDelivery] = [createTracedAttempt(), createTracedAttempt()];
-      const api = await testService(t, { database, options: { role: 'api' }, ports: { attempt: atApi.attempt } });
-      await testService(t, { database, options: { role: 'delivery' }, ports: { attempt: atDelivery.attempt } });
+      const api = await testService(t, { database, options: { role: 'api' }, deps: { attempt: atApi.attempt } });
+      await testService(t, { database, options: { role: 'delivery' }, deps: { attempt: atDelivery.attempt } });
       const owner = await api.createAccount('acme.test');
       const store = await openStoreAt(t, database, { openAs: 'command' });
       const target = await startTarget(t);

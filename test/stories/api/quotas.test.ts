@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
       else end(success);
       return promise;
     };
-    const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { attempt } });
     const owner = await carillon.createAccount('acme.test');
     const member = await carillon.createUser(owner, 'member');
     const other = await carillon.createAccount('other.test');
@@ -127,7 +127,7 @@ for (const { test, testService } of stores) {
     // Attempts return only at the end of the test.
     const result = Promise.withResolvers<AttemptOutcome>();
     const attempt: SendAttempt = () => result.promise;
-    const carillon = await testService(t, { options: { maxPending: '3' }, ports: { attempt, clock } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { attempt, clock } });
     const owner = await carillon.createAccount('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
     const hook = () => owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

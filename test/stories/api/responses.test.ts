@@ -256,7 +256,7 @@ for (const { test, testService } of stores) {
   test('C4 a body that is announced and never sent occupies no slot on any route, and every response that needs no body arrives', async (t) => {
     const { started: carillon, mounted } = await recordMountedRoutes(() =>
       // With a single slot, a request that occupies a slot is noticed.
-      testService(t, { options: { maxRequests: '1' }, ports: { timeouts: LONG_TIMEOUTS } }),
+      testService(t, { options: { maxRequests: '1' }, deps: { timeouts: LONG_TIMEOUTS } }),
     );
     const owner = await carillon.createAccount('acme.test');
     const signedIn = await carillon.signIn(owner);

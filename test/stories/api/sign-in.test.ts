@@ -271,7 +271,7 @@ for (const { test, testService } of stores) {
 
   test('after five wrong tries from one address even the right passphrase has to wait, but not from another address', async (t) => {
     const clock = testClock();
-    const slow = await testService(t, { options: { trustProxy: '127.0.0.1' }, ports: { clock } });
+    const slow = await testService(t, { options: { trustProxy: '127.0.0.1' }, deps: { clock } });
     const owner = await slow.createAccount('slow.test');
     await setPassphrase(owner, PASSPHRASE, slow);
     const good = { domain: 'slow.test', email: 'owner@slow.test', passphrase: PASSPHRASE };

@@ -14,7 +14,7 @@ for (const { name, test, testService } of stores) {
 
   test('C23 an ended hook shows reason, time and last outcome', async (t) => {
     const clock = testClock();
-    const carillon = await testService(t, { options: { retryWaits: '1s,1s' }, ports: { clock } });
+    const carillon = await testService(t, { options: { retryWaits: '1s,1s' }, deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const member = await carillon.createUser(owner, 'member');
     const targets = {
@@ -86,7 +86,7 @@ for (const { name, test, testService } of stores) {
 
   test('C23 an ended hook can be read for 30 days, then is gone; pending deliveries of live hooks are never dropped', async (t) => {
     const options = { retryWaits: '365d,365d' };
-    const first = await testService(t, { options, ports: { clock: testClock() } });
+    const first = await testService(t, { options, deps: { clock: testClock() } });
     const owner = await first.createAccount('acme.test');
     const ended = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/ended', event: 'new_event' });
     const live = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/live', event: 'new_event' });
@@ -110,7 +110,7 @@ for (const { name, test, testService } of stores) {
     /** Starts the service this long after the hook has ended, and waits for its retention run. */
     async function startLater(milliseconds: number) {
       const clock = testClock(TEST_EPOCH + milliseconds);
-      const service = await testService(t, { database: first.database, options, ports: { clock } });
+      const service = await testService(t, { database: first.database, options, deps: { clock } });
       await setRetentionClock(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
       // The retention run has finished when the next run is scheduled.

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
-import type { ServicePorts } from '../../../src/server.ts';
+import type { ServiceDeps } from '../../../src/server.ts';
 import { testClock } from '../../kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
@@ -18,10 +18,10 @@ for (const { test, testService } of stores) {
   async function startFixture(
     t: TestContext,
     options: Readonly<Record<string, string>> = {},
-    ports: Partial<ServicePorts> = {},
+    deps: Partial<ServiceDeps> = {},
   ) {
     const clock = testClock();
-    const carillon = await testService(t, { ports: { clock, ...ports }, options });
+    const carillon = await testService(t, { deps: { clock, ...deps }, options });
     const owner = await carillon.createAccount('acme.test');
     /** Advances the clock until the condition holds. */
     const advanceUntil = async (holds: () => boolean, stepMs = 500) => {

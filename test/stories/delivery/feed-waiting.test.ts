@@ -13,7 +13,7 @@ for (const { test, testService } of stores) {
   /** Starts a service with a test clock, which shows pending waits. */
   async function startFixture(t: TestContext, options: Readonly<Record<string, string>> = {}) {
     const clock = testClock();
-    const carillon = await testService(t, { ports: { clock }, options });
+    const carillon = await testService(t, { deps: { clock }, options });
     const owner = await carillon.createAccount('acme.test');
     const poll = (who: ApiUser, query: string) => carillon.call(who, 'GET', `${FEED}?${query}`);
     /** Returns the number of waiting requests whose maximum wait is `waitMs`. */

@@ -14,7 +14,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
-      ports: { clock, random: fixedJitterRandom(0.5) },
+      deps: { clock, random: fixedJitterRandom(0.5) },
     });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
@@ -162,7 +162,7 @@ for (const { test, testService } of stores) {
   /** Creates a hook in its first wait. The test clock stands still, so the wait does not end. */
   async function createWaitingHook(t: TestContext, ...replies: TargetReply[]) {
     const clock: TestClock = testClock();
-    const carillon: TestService = await testService(t, { ports: { clock } });
+    const carillon: TestService = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, ...replies);
     const { id } = await owner.carillon.hooks.create({ target_url: target.url, event: 'new_event' });

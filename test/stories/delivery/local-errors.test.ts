@@ -30,8 +30,8 @@ for (const { test, testService } of stores) {
       if (next instanceof Error) throw next;
       return next;
     };
-    const ports = { clock, attempt, random: fixedJitterRandom() };
-    const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, ports });
+    const deps = { clock, attempt, random: fixedJitterRandom() };
+    const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, deps });
     const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
@@ -83,7 +83,7 @@ for (const { test, testService } of stores) {
       started.resolve();
       return result.promise;
     };
-    const carillon = await testService(t, { ports: { attempt } });
+    const carillon = await testService(t, { deps: { attempt } });
     const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
@@ -126,7 +126,7 @@ for (const { test, testService } of stores) {
     const resolve: ResolveName = async (name) =>
       name === 'gone.test' ? { failure: 'no_such_name' } : { failure: 'resolver_silent' };
     const options = { attemptTimeout: '150ms', retryWaits: '1h,1h' };
-    const carillon = await testService(t, { options, ports: { resolve } });
+    const carillon = await testService(t, { options, deps: { resolve } });
     const owner = await carillon.createAccount('acme.test');
     const targets = {
       refused: gone.url,
@@ -161,7 +161,7 @@ for (const { test, testService } of stores) {
       );
     };
     const clock = testClock();
-    const carillon = await testService(t, { ports: { attempt, clock } });
+    const carillon = await testService(t, { deps: { attempt, clock } });
     const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
@@ -179,7 +179,7 @@ for (const { test, testService } of stores) {
     await stopped;
     assert.equal(orders[0]?.signal.aborted, true);
 
-    const again = await testService(t, { database: carillon.database, ports: { attempt: async () => ok } });
+    const again = await testService(t, { database: carillon.database, deps: { attempt: async () => ok } });
     const history = () => again.store.read.selectFrom('attempts').selectAll().execute();
     const [delivered, ...others] = await eventually(history, (rows) => rows.length > 0);
     assert.deepEqual(

@@ -37,8 +37,8 @@ for (const { test, testService } of stores) {
 
   test('C18 C20 X1 X3 a redelivery and a test requested concurrently are each sent once, and the delivery is retried when it is due', async (t) => {
     const clock = testClock();
-    const ports = { clock, random: fixedJitterRandom() };
-    const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, ports });
+    const deps = { clock, random: fixedJitterRandom() };
+    const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, deps });
     const owner = await carillon.createAccount('acme.test');
     const open: ServerResponse[] = [];
     const target = await startTarget(t, 500, (response) => void open.push(response));

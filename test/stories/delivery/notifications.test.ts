@@ -247,7 +247,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
-      ports: { clock, random: fixedJitterRandom() },
+      deps: { clock, random: fixedJitterRandom() },
     });
     const owner = await carillon.createAccount('acme.test');
     const { id, event_id, deliveryId, delivery, hook, target } = await createHookWith(t, owner, 500, 204, 200);
@@ -405,7 +405,7 @@ for (const { test, testService } of stores) {
   });
 
   test('X3 a redelivery during a wait is sent immediately; its 200 delivers and ends the wait', async (t) => {
-    const carillon = await testService(t, { ports: { clock: testClock() } });
+    const carillon = await testService(t, { deps: { clock: testClock() } });
     const owner = await carillon.createAccount('acme.test');
     const { target, hook, deliveryId, delivery } = await createHookWith(t, owner, 500, 503, 200);
     await eventually(hook, (one) => one.state === 'failing');

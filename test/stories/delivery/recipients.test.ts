@@ -9,7 +9,7 @@ import { stores } from '../../kit/service/stores.ts';
 for (const { test, testService } of stores) {
   // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
   const attempt: SendAttempt = async () => ({ kind: 'failed', cause: 'refused', durationMs: 0 });
-  const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, ports: { attempt } });
+  const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, deps: { attempt } });
   const owner = await carillon.createAccount('acme.test');
   const admin = await carillon.createUser(owner, 'admin');
   const member = await carillon.createUser(owner, 'member');

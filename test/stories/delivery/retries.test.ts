@@ -19,7 +19,7 @@ for (const { test, testService } of stores) {
     const clock = testClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
-      ports: { clock, random: fixedJitterRandom(fraction) },
+      deps: { clock, random: fixedJitterRandom(fraction) },
     });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, ...replies);
@@ -258,7 +258,7 @@ for (const { test, testService } of stores) {
     const again = await testService(t, {
       database: carillon.database,
       options: { retryWaits: '1m,2h' },
-      ports: { clock },
+      deps: { clock },
     });
     const newcomer = await again.createAccount('newcomer.test');
     const healthy = await startTarget(t);

@@ -129,7 +129,7 @@ async function rotateUnderLoad(
 for (const { test, testService } of stores) {
   test(`X8 when ${HOOKS} hooks change their secrets during 600 notifications, no attempt after a response uses the previous state`, async (t) => {
     const { attempt, attempts } = createRecordingAttempt();
-    const carillon = await testService(t, { ports: { attempt } });
+    const carillon = await testService(t, { deps: { attempt } });
     await rotateUnderLoad(t, [await carillon.createAccount('acme.test')], attempts, () => carillon.stop());
   });
 }
@@ -139,8 +139,8 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     test(`X8 the same with two nodes, LISTEN ${listen}: for any owner of the hook queue, and any node that handles the request`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
       const { attempt, attempts } = createRecordingAttempt();
-      const one: TestService = await testService(t, { database, ports: { attempt } });
-      const other: TestService = await testService(t, { database, ports: { attempt } });
+      const one: TestService = await testService(t, { database, deps: { attempt } });
+      const other: TestService = await testService(t, { database, deps: { attempt } });
       const here = await one.createAccount('acme.test');
       await rotateUnderLoad(t, [here, personAt(other, here)], attempts, () => Promise.all([one.stop(), other.stop()]));
     });

@@ -17,7 +17,7 @@ const NO_DATE = '0000-00-00 00:00:00';
 
 for (const { test, testService } of stores) {
   const clock = testClock();
-  const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, ports: { clock } });
+  const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const target = await startTarget({ after });
   const owner = await carillon.createAccount('acme.test');
   const member = await carillon.createUser(owner, 'member');

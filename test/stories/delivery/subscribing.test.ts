@@ -18,7 +18,7 @@ for (const { test, testService } of stores) {
     return { failure: 'no_such_name' };
   };
 
-  const carillon = await testService({ after }, { ports: { resolve } });
+  const carillon = await testService({ after }, { deps: { resolve } });
   const owner = await carillon.createAccount('acme.test');
   const subscribe = (body: unknown, who = owner) => carillon.call(who, 'POST', '/v2/hooks', body);
   const countHooks = async () => (await owner.carillon.hooks.list()).paging.total_records;
@@ -163,7 +163,7 @@ for (const { test, testService } of stores) {
 
 for (const { test, testService } of stores) {
   const clock = testClock();
-  const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, ports: { clock } });
+  const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
   const admin = await carillon.createUser(owner, 'admin');
   const member = await carillon.createUser(owner, 'member');
@@ -251,7 +251,7 @@ for (const { test, testService } of stores) {
 
 for (const { test, testService } of stores) {
   const resolve: ResolveName = async () => ({ addresses: ['93.184.215.14'] });
-  const carillon = await testService({ after }, { ports: { resolve } });
+  const carillon = await testService({ after }, { deps: { resolve } });
   const owner = await carillon.createAccount('acme.test');
   const otherOwner = await carillon.createAccount('other.test');
   const subscribe = (target_url: string, who = owner) =>

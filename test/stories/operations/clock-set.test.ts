@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
   async function startScripted(t: TestContext, script: AttemptOutcome[]) {
     const clock = testClock();
     const attempt: SendAttempt = async () => script.shift() ?? SUCCESS;
-    const setup = { options: { retryWaits: '1m,2h' }, ports: { clock, attempt, random: fixedJitterRandom() } };
+    const setup = { options: { retryWaits: '1m,2h' }, deps: { clock, attempt, random: fixedJitterRandom() } };
     const carillon = await testService(t, setup);
     const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
@@ -113,7 +113,7 @@ for (const { test, testService } of stores) {
     const attempt: SendAttempt = async ({ target }) => ({ ...SUCCESS, status: target.endsWith('/gone') ? 401 : 200 });
     // No mail server listens at this address, so mails stay in the queue.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
-    const setup = { options, ports: { clock, attempt } };
+    const setup = { options, deps: { clock, attempt } };
     const first = await testService(t, setup);
     const owner = await first.createAccount('acme.test');
     for (const path of ['told', 'gone', 'ended']) {

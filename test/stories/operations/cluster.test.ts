@@ -179,7 +179,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const proxy = await startProxy(t, database);
     const [near, far] = [createTracedAttempt(), createTracedAttempt()];
     const options = { retryWaits: '3s,3s' };
-    const cutOff = await testService(t, { database: proxy.database, options, ports: { attempt: far.attempt } });
+    const cutOff = await testService(t, { database: proxy.database, options, deps: { attempt: far.attempt } });
     const store = await openStoreAt(t, database, { openAs: 'command' });
     const there = await cutOff.createAccount('acme.test');
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
@@ -195,7 +195,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       (owners) => ids.every((id) => owners.get(id) === lost),
     );
     // Start the second node only now, so that it cannot have claimed the hook queues before.
-    const stays = await testService(t, { database, options, ports: { attempt: near.attempt } });
+    const stays = await testService(t, { database, options, deps: { attempt: near.attempt } });
     const owner = personAt(stays, there);
     const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
     otherCalls.push(...(await createRecords(there.carillon, 'new_event', backlog)));

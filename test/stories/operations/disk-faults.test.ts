@@ -14,9 +14,9 @@ const fullDiskEvent = { event_name: 'x'.repeat(255), start_date: '20270101', due
 
 test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed', async (t) => {
   const fatal: unknown[] = [];
-  const ports = { maxPages: 180, onFatal: (error: unknown) => void fatal.push(error) };
+  const deps = { maxPages: 180, onFatal: (error: unknown) => void fatal.push(error) };
   const path = join(temporaryFolder(t), 'carillon.db');
-  const carillon = await startTestService(t, `sqlite:${path}`, { ports });
+  const carillon = await startTestService(t, `sqlite:${path}`, { deps });
   const filler = new DatabaseSync(path, { timeout: 5_000 });
   t.after(() => filler.close());
   filler.exec('create table filler (bytes blob); insert into filler values (zeroblob(120000))');
@@ -76,8 +76,8 @@ test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing ac
 
 test('X6 every request is 503 while the disk fails, and a log line names the reason', async (t) => {
   const path = join(temporaryFolder(t), 'carillon.db');
-  const ports = { onFatal: () => undefined };
-  const carillon = await startTestService(t, `sqlite:${path}`, { ports });
+  const deps = { onFatal: () => undefined };
+  const carillon = await startTestService(t, `sqlite:${path}`, { deps });
   const owner = await carillon.createAccount('acme.test');
   const disk = new DatabaseSync(path);
   disk.exec('pragma wal_checkpoint(truncate)');
@@ -164,7 +164,7 @@ test('X6 /readyz is 503 as soon as the files are found missing, even if it was 2
   const path = join(temporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const service = await startTestService(t, `sqlite:${path}`, {
-    ports: { onFatal: (error) => void fatal.push(error) },
+    deps: { onFatal: (error) => void fatal.push(error) },
   });
   const owner = await service.createAccount('acme.test');
   const statusOf = async (address: string) => (await service.call(undefined, 'GET', address)).status;

@@ -108,7 +108,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     const [clock, box] = [mailClock(), await startMailServer(t)];
     const setup = {
       options: { ...mailOptions(box), retryWaits: '1m,2h', attemptTimeout: '1m' },
-      ports: { clock, random: fixedJitterRandom() },
+      deps: { clock, random: fixedJitterRandom() },
     };
     const carillon = await testService(t, setup);
     const owner = await carillon.createAccount('acme.test');
@@ -173,7 +173,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
 
   test('X10 two hundred hooks that end together are one mail; the next one is delayed; recovered and restored hooks are not mentioned', async (t) => {
     const [clock, box] = [mailClock(), await startMailServer(t)];
-    const carillon = await testService(t, { options: { ...mailOptions(box), retryWaits: '10s,1h' }, ports: { clock } });
+    const carillon = await testService(t, { options: { ...mailOptions(box), retryWaits: '10s,1h' }, deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const member = await carillon.createUser(owner, 'member');
     const away = await startTarget(t, 401);
@@ -240,7 +240,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
   test('X10 while the mail server is down, rejects or hangs, nothing is lost, no user waits for another, and after days mails are given up', async (t) => {
     const [clock, first] = [mailClock(), await startMailServer(t)];
     await first.close();
-    const carillon = await testService(t, { options: mailOptions(first), ports: { clock } });
+    const carillon = await testService(t, { options: mailOptions(first), deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const [rejected, hanging] = [
       await carillon.createUser(owner, 'member'),
@@ -305,7 +305,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
       // The clock is a year later, but only the number of tries decides whether a mail is given up.
       const later = mailClock(clock.now() + 8_760 * HOUR_MS);
       const options = mailOptions(first);
-      const service = await testService(t, { database: carillon.database, options, ports: { clock: later } });
+      const service = await testService(t, { database: carillon.database, options, deps: { clock: later } });
       await service.store.write(({ queries }) => queries.updateTable('mails').set({ tries }).execute());
       const isOfHanging = ({ user_id }: Record<string, unknown>) => String(user_id) === hanging.userId;
       await advanceUntil(
@@ -326,7 +326,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
 
   test('X10 a mail created while the clock was 400 days ahead is sent once the clock is corrected', async (t) => {
     const [clock, box] = [mailClock(), await startMailServer(t)];
-    const carillon = await testService(t, { options: mailOptions(box), ports: { clock } });
+    const carillon = await testService(t, { options: mailOptions(box), deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 401);
     const [id = ''] = await createHooks(owner, target, 1);
@@ -363,12 +363,12 @@ for (const { test, testService, serviceProcess, database } of stores) {
     await killed.stop('SIGKILL');
     const clock = mailClock(Date.now() + MINUTE_MS);
     const options = mailOptions(box);
-    const restarted = await testService(t, { database: address, options, ports: { clock } });
+    const restarted = await testService(t, { database: address, options, deps: { clock } });
     const [mail] = await waitForMails(clock, box, 1);
     assert.match(mail?.headers.get('subject') ?? '', new RegExp(`^Hook ${id} has ended`));
     await restarted.stop();
     const later = mailClock(Date.now() + 2 * HOUR_MS);
-    const third = await testService(t, { database: address, options, ports: { clock: later } });
+    const third = await testService(t, { database: address, options, deps: { clock: later } });
     await advanceUntil(
       later,
       () => readRows(third, 'mails'),
@@ -402,7 +402,7 @@ for (const { test, testService, database } of sharedStores) {
     const address = await database(t);
     // This clock is in the past, so that the mail is due as soon as another node starts.
     const past = mailClock(Date.now() - HOUR_MS);
-    const maker = await testService(t, { database: address, options, ports: { clock: past } });
+    const maker = await testService(t, { database: address, options, deps: { clock: past } });
     const owner = await maker.createAccount('acme.test');
     const target = await startTarget(t, 401);
     const ids = await createHooks(owner, target, 1);
@@ -425,8 +425,8 @@ for (const { test, testService, database } of sharedStores) {
     );
     const clock = mailClock(Date.now());
     const nodes = [
-      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
-      await testService(t, { database: address, options, ports: { clock, realClock: systemClock } }),
+      await testService(t, { database: address, options, deps: { clock, realClock: systemClock } }),
+      await testService(t, { database: address, options, deps: { clock, realClock: systemClock } }),
     ];
     box.replyToData = () => 'take';
     for (let round = 0; round < 30; round += 1) {

@@ -91,7 +91,7 @@ for (const release of releases) {
     const target = await startTarget(t);
     const path = loadRelease(t, release, target.url);
     const before = readEveryRow(path);
-    const service = await startTestService(t, `sqlite:${path}`, { ports: { clock: clockHourAfter(path) } });
+    const service = await startTestService(t, `sqlite:${path}`, { deps: { clock: clockHourAfter(path) } });
     const { baseUrl } = service;
     const as = (name: string, domain = 'acme.test') =>
       new Carillon({ baseUrl, auth: apiKey({ domain, key: release.keys[name] ?? '' }) });
@@ -176,7 +176,7 @@ for (const from of stores) {
           url.endsWith('/sick')
             ? { kind: 'failed', cause: 'refused', durationMs: 1 }
             : { kind: 'local_error', code: 'no_route', durationMs: 1 };
-        const source = await from.testService(t, { options, ports: { attempt } });
+        const source = await from.testService(t, { options, deps: { attempt } });
         const owner = await source.createAccount('acme.test');
         const { hooks, events, clients, deliveries } = owner.carillon;
         const { id: sick } = await hooks.create({ target_url: target.at('/sick'), event: 'new_client' });

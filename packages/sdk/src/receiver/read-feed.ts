@@ -8,7 +8,7 @@ import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-h
 import type { ReceiverState } from './state.ts';
 
 /** Settings and dependencies of a feed sync. */
-export type FeedSyncPorts = {
+export type FeedSyncDeps = {
   readonly carillon: Carillon;
   /** URL of the API, with which every `resource_url` of the service begins. */
   readonly root: string;
@@ -24,15 +24,15 @@ export type FeedSyncPorts = {
 };
 
 /** Runs one feed sync: handles all entries after the cursor in order, and saves the cursor after each entry. */
-export async function syncFeed(ports: FeedSyncPorts): Promise<void> {
-  const { state, onGap } = ports;
-  const startCursor = (await state.load()) ?? (await findAndSaveInitialCursor(ports));
+export async function syncFeed(deps: FeedSyncDeps): Promise<void> {
+  const { state, onGap } = deps;
+  const startCursor = (await state.load()) ?? (await findAndSaveInitialCursor(deps));
   try {
-    await handleEntriesAfter(ports, startCursor);
+    await handleEntriesAfter(deps, startCursor);
   } catch (error) {
     if (!(error instanceof CarillonError && error.code === 'cursor_gone')) throw error;
     await onGap(error);
-    await handleEntriesAfter(ports, undefined);
+    await handleEntriesAfter(deps, undefined);
   }
 }
 
@@ -40,7 +40,7 @@ export async function syncFeed(ports: FeedSyncPorts): Promise<void> {
  * Finds and saves the initial cursor. Creates the hooks first, so that the service stores pending deliveries from then
  * on.
  */
-async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal }: FeedSyncPorts): Promise<string> {
+async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal }: FeedSyncDeps): Promise<string> {
   await reconcileHooks(hookSettings, true);
   const initialCursor = await findInitialCursor({
     carillon,
@@ -52,8 +52,8 @@ async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal 
   return initialCursor;
 }
 
-async function handleEntriesAfter(ports: FeedSyncPorts, afterCursor: string | undefined): Promise<void> {
-  const { carillon, hookSettings, state, signal } = ports;
+async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | undefined): Promise<void> {
+  const { carillon, hookSettings, state, signal } = deps;
   let lastSavedCursor = afterCursor;
   const saveCursor = async (cursor: string) => {
     if (cursor !== lastSavedCursor) await state.save(cursor);
@@ -65,7 +65,7 @@ async function handleEntriesAfter(ports: FeedSyncPorts, afterCursor: string | un
   )) {
     for (const entry of data) {
       signal.throwIfAborted();
-      if (await handleEntry(ports, entry)) await saveCursor(entry.cursor);
+      if (await handleEntry(deps, entry)) await saveCursor(entry.cursor);
     }
     await saveCursor(next);
   }
@@ -73,7 +73,7 @@ async function handleEntriesAfter(ports: FeedSyncPorts, afterCursor: string | un
 
 /** Handles an entry of the feed. Returns whether there is a handler for its kind. */
 async function handleEntry(
-  { carillon, root, on, hookSettings, signal }: FeedSyncPorts,
+  { carillon, root, on, hookSettings, signal }: FeedSyncDeps,
   entry: FeedEntry,
 ): Promise<boolean> {
   const kind = hookSettings.kinds.find((one) => one === entry.kind);

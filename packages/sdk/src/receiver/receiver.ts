@@ -12,7 +12,7 @@ import {
 import { type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
 import { coalesceRuns, createPollLoop } from './poll-loop.ts';
-import { type FeedSyncPorts, syncFeed } from './read-feed.ts';
+import { type FeedSyncDeps, syncFeed } from './read-feed.ts';
 import { memoryState, type ReceiverState } from './state.ts';
 import { createSignatureVerifier } from './verify-signature.ts';
 import { createWebHandler, type WebHandler } from './web.ts';
@@ -136,7 +136,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let hasReadPermission = false;
   let areHooksCreated = false;
   const { onGap = reportError } = options;
-  const syncPorts: FeedSyncPorts = {
+  const syncDeps: FeedSyncDeps = {
     ...{ carillon, root, on, hookSettings, state, signal: stopController.signal },
     onGap(error) {
       // A restored service may have lost the hooks, so the next poll creates them again.
@@ -150,7 +150,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       stopController.signal.throwIfAborted();
       if (!hasReadPermission) await requireReadPermission(carillon, hookSettings.kinds, stopController.signal);
       hasReadPermission = true;
-      await (state.withLock === undefined ? syncFeed(syncPorts) : state.withLock(() => syncFeed(syncPorts)));
+      await (state.withLock === undefined ? syncFeed(syncDeps) : state.withLock(() => syncFeed(syncDeps)));
     } catch (error) {
       reportError(error);
       throw error;
