@@ -72,7 +72,9 @@ export function createApiRoutes(deps: RouteDeps): readonly Route[] {
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
 function addQuotaProblem(route: Route): Route {
-  const mayEnqueueDeliveries = route.recordedKinds.some((kind) => kindDefinitions[kind as OccurrenceKind].hooks);
+  const mayEnqueueDeliveries = route.recordedKinds.some(
+    (kind) => kindDefinitions[kind as OccurrenceKind].isSubscribable,
+  );
   return mayEnqueueDeliveries ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 

@@ -75,7 +75,7 @@ export function kindsDocument(routes: readonly Route[]): string {
   const names = Object.keys(kindDefinitions) as OccurrenceKind[];
   const rowsOf = (hooks: boolean) =>
     names
-      .filter((kind) => kindDefinitions[kind].hooks === hooks)
+      .filter((kind) => kindDefinitions[kind].isSubscribable === hooks)
       .map((kind) => {
         const { collection, permission } = resourceTypes[kindDefinitions[kind].resourceType];
         return [
@@ -191,7 +191,11 @@ const parentResources: Partial<Record<IntegrationResource, IntegrationResource>>
  */
 export function serviceTableDocument(routes: readonly Route[]): string {
   const table = {
-    kinds: Object.entries(kindDefinitions).map(([name, { resourceType, hooks }]) => ({ name, resourceType, hooks })),
+    kinds: Object.entries(kindDefinitions).map(([name, { resourceType, isSubscribable }]) => ({
+      name,
+      resourceType,
+      hooks: isSubscribable,
+    })),
     resourceTypes: integrationResources.map((resourceType) => resourceDefinition(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;

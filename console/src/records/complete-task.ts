@@ -6,11 +6,11 @@ import { showToast } from '../components/toast.tsx';
 /** Callbacks that show the changes of a task on the screen. */
 type TaskCallbacks = {
   /** Shows the changed task. */
-  task(task: Task): void;
+  showTask(task: Task): void;
   /** Reloads the subtasks, because completing a task completes them as well. */
-  subtasks(): void;
+  reloadSubtasks(): void;
   /** Reloads the list, because the service has created the next task of a recurring task. */
-  next?(): void;
+  reloadList?(): void;
 };
 
 const formatSubtasksSuffix = (subtaskCount: number) =>
@@ -22,18 +22,18 @@ const formatSubtasksSuffix = (subtaskCount: number) =>
  * created, would remain (C41).
  */
 export async function completeTask(task: Task, callbacks: TaskCallbacks): Promise<void> {
-  callbacks.task({ ...task, completed: '1' });
+  callbacks.showTask({ ...task, completed: '1' });
   const openSubtasks: Subtask[] = [];
   const hasSucceeded = await runWithToast(async () => {
     for await (const subtask of client.subtasks.each({ task_id: task.task_id }))
       if (subtask.completed === '0') openSubtasks.push(subtask);
-    callbacks.task(await client.tasks.complete(task.task_id));
+    callbacks.showTask(await client.tasks.complete(task.task_id));
   });
-  if (!hasSucceeded) callbacks.task(task);
-  callbacks.subtasks();
+  if (!hasSucceeded) callbacks.showTask(task);
+  callbacks.reloadSubtasks();
   if (!hasSucceeded) return;
   if (task.recurring !== '') {
-    callbacks.next?.();
+    callbacks.reloadList?.();
     showToast(`“${task.task_name}” completed${formatSubtasksSuffix(openSubtasks.length)}. The next one is open.`);
     return;
   }
@@ -44,34 +44,34 @@ export async function completeTask(task: Task, callbacks: TaskCallbacks): Promis
 
 /** Reopens a task and the given subtasks, as an optimistic update. */
 export async function reopenTask(task: Task, subtasks: readonly Subtask[], callbacks: TaskCallbacks): Promise<void> {
-  callbacks.task({ ...task, completed: '0' });
+  callbacks.showTask({ ...task, completed: '0' });
   const hasSucceeded = await runWithToast(
     async () => {
       const reopenedTask = await client.tasks.resume(task.task_id);
       for (const { subtask_id } of subtasks) await client.subtasks.resume(subtask_id);
-      callbacks.task(reopenedTask);
+      callbacks.showTask(reopenedTask);
     },
     `“${task.task_name}” is open again${formatSubtasksSuffix(subtasks.length)}.`,
   );
-  if (!hasSucceeded) callbacks.task(task);
-  callbacks.subtasks();
+  if (!hasSucceeded) callbacks.showTask(task);
+  callbacks.reloadSubtasks();
 }
 
 /** Callbacks that show a changed subtask, and reload the list after a recurring subtask was completed. */
-type SubtaskCallbacks = { show(subtask: Subtask): void; next(): void };
+type SubtaskCallbacks = { showSubtask(subtask: Subtask): void; reloadList(): void };
 
 /** Completes or reopens a subtask, as an optimistic update. */
 export async function setSubtaskCompleted(
   subtask: Subtask,
   isCompleted: boolean,
-  { show, next }: SubtaskCallbacks,
+  { showSubtask, reloadList }: SubtaskCallbacks,
 ): Promise<void> {
   const { subtask_id } = subtask;
-  show({ ...subtask, completed: isCompleted ? '1' : '0' });
+  showSubtask({ ...subtask, completed: isCompleted ? '1' : '0' });
   const { complete, resume } = client.subtasks;
   const hasSucceeded = await runWithToast(async () =>
-    show(await (isCompleted ? complete(subtask_id) : resume(subtask_id))),
+    showSubtask(await (isCompleted ? complete(subtask_id) : resume(subtask_id))),
   );
-  if (!hasSucceeded) show(subtask);
-  else if (isCompleted && subtask.recurring !== '') next();
+  if (!hasSucceeded) showSubtask(subtask);
+  else if (isCompleted && subtask.recurring !== '') reloadList();
 }

@@ -57,7 +57,7 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
                 aria-label={`Complete ${subtask.subtask_name}`}
                 checked={subtask.completed === '1'}
                 onChange={(event) => {
-                  const callbacks = { show: records.replace, next: records.reload };
+                  const callbacks = { showSubtask: records.replace, reloadList: records.reload };
                   void setSubtaskCompleted(subtask, event.currentTarget.checked, callbacks);
                 }}
               />

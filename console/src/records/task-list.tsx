@@ -195,12 +195,12 @@ function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, on
   const [subtaskReloadCount, setSubtaskReloadCount] = useState(0);
   const isCompleted = task.completed === '1';
   const callbacks = {
-    task: onChange,
-    subtasks: () => {
+    showTask: onChange,
+    reloadSubtasks: () => {
       setSubtaskReloadCount((count) => count + 1);
       onTasksChange();
     },
-    next: onNextTask,
+    reloadList: onNextTask,
   };
   const fieldProps = { editableResource: taskResource, record: task, onChange };
   return (

@@ -47,14 +47,14 @@ const recordVerbs = ['changed', 'deleted', 'new'] as const;
 /** An event kind: the kind of an occurrence (domain event). Occurrences of all kinds appear in the feed. */
 export type OccurrenceKind = (typeof hookKinds)[number] | `${(typeof recordVerbs)[number]}_${RecordResourceType}`;
 
-type KindDefinition = { readonly resourceType: RecordResourceType; readonly hooks: boolean };
+type KindDefinition = { readonly resourceType: RecordResourceType; readonly isSubscribable: boolean };
 
-/** Every event kind with its resource type. `hooks` is true if a hook can subscribe to the kind. */
+/** Every event kind with its resource type. `isSubscribable`: whether a hook can subscribe to the kind. */
 export const kindDefinitions = Object.fromEntries([
-  ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), hooks: true }]),
+  ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), isSubscribable: true }]),
   ...recordVerbs.flatMap((verb) =>
     recordResourceTypes
-      .map((resourceType) => [`${verb}_${resourceType}`, { resourceType, hooks: false }] as const)
+      .map((resourceType) => [`${verb}_${resourceType}`, { resourceType, isSubscribable: false }] as const)
       .filter(([kind]) => !isHookKind(kind)),
   ),
 ]) as Readonly<Record<OccurrenceKind, KindDefinition>>;

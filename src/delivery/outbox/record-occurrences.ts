@@ -125,7 +125,7 @@ const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ quer
     occurrences.map((occurrence, index) => ({ ...occurrence, accountId, distanceFromLast: count - 1 - index, now })),
   );
   // Kinds that no hook can subscribe to are not enqueued.
-  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kindDefinitions[kind].hooks);
+  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kindDefinitions[kind].isSubscribable);
   const [allocatedAccounts, , newPendingDeliveries] = await Promise.all([
     allocatePositions(queries, accountAllocations, {}),
     insertOccurrences(queries, placedOccurrences, {}),

@@ -206,7 +206,7 @@ function addRoute(
       const query = request.query as RawQuery;
       if (route.method === 'GET') return respond(request, reply, { ids, query, body: undefined }, undefined);
       const body = await readBody(request, reply, route, ids, requireCaller(request, group), deps);
-      const input = { ids, query, body: body?.value, text: body?.textFile };
+      const input = { ids, query, body: body?.value, textFile: body?.textFile };
       if (body?.textFile === undefined) return respond(request, reply, input, body);
       return respond(request, reply, input, body).finally(() => body.textFile?.close());
     },

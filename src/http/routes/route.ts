@@ -33,7 +33,7 @@ export type RouteInput = {
   readonly query: RawQuery;
   readonly body: unknown;
   /** The file with the text of the route's `streamedField`. */
-  readonly text?: TemporaryTextFile | undefined;
+  readonly textFile?: TemporaryTextFile | undefined;
 };
 
 /** The result of a route. `created` is the path of a created record, without the prefix of the route group. */

@@ -37,6 +37,6 @@ export function selectOverlappingIds(view: AccountView, { startTo, dueFrom }: { 
       .where('events.start_date', '<=', `${startTo} 23:59:59`)
       .where('events.due_date', '>=', `${dueFrom} 00:00:00`),
   );
-  if (firstScan === undefined) throw new Error('there are reaches');
+  if (firstScan === undefined) throw new Error('there is no unit of length');
   return otherScans.reduce((union, scan) => union.unionAll(scan), firstScan);
 }

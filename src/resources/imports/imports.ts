@@ -310,8 +310,8 @@ export function createImportRoutes(): readonly Route[] {
       supportsPreconditions: false,
       problems: [],
       mode: 'steps',
-      async run(steps, caller, { body, text }) {
-        const importResult = await importCalendar(steps, caller, bodySpec.parse(body), text);
+      async run(steps, caller, { body, textFile }) {
+        const importResult = await importCalendar(steps, caller, bodySpec.parse(body), textFile);
         return { body: { data: serializeRecord(importFields, importResult) } };
       },
     },

@@ -257,7 +257,7 @@ function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
 
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
 const hasRecordedCall = (kind: string): boolean =>
-  kindDefinitions[kind as OccurrenceKind].hooks || isDeletionKind(kind);
+  kindDefinitions[kind as OccurrenceKind].isSubscribable || isDeletionKind(kind);
 
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word

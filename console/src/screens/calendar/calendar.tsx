@@ -48,7 +48,7 @@ const VIEW_OPTIONS = [
 type CalendarView = (typeof VIEW_OPTIONS)[number]['value'];
 
 /** The dialog that is open; undefined for none. */
-type OpenDialog = { readonly draft: EventDraft } | { readonly day: Day } | 'help' | 'exchange' | undefined;
+type OpenDialog = { readonly draft: EventDraft } | { readonly day: Day } | 'help' | 'subscribe-or-import' | undefined;
 
 const DAY_S = 86_400;
 const NARROW_SCREEN_QUERY = '(max-width: 760px)';
@@ -62,7 +62,7 @@ function readCalendarQuery() {
     view,
     day: isDay(date) ? date : today(),
     chosen: (query.get('projects') ?? '').split(',').filter((projectId) => /^\d+$/.test(projectId)),
-    text: query.get('q') ?? '',
+    searchText: query.get('q') ?? '',
     hasTasks: query.get('tasks') === '1',
   };
 }
@@ -70,7 +70,7 @@ function readCalendarQuery() {
 const focusElementById = (elementId: string) => document.getElementById(elementId)?.focus();
 
 export default function CalendarScreen() {
-  const { view, day, chosen, text, hasTasks } = readCalendarQuery();
+  const { view, day, chosen, searchText, hasTasks } = readCalendarQuery();
   const days = visibleDaysFor(view, day, firstWeekday);
   const [openDialog, setOpenDialog] = useState<OpenDialog>();
   // The cursor is the day that has the keyboard focus.
@@ -78,8 +78,8 @@ export default function CalendarScreen() {
   useEffect(() => setCursorDay(day), [day]);
   const { projects, held } = useCalendarData(view, day, hasTasks);
   const entries = useMemo(
-    () => (held === undefined ? [] : buildCalendarEntries(held, projects, { projectIds: chosen, text })),
-    [held, projects, chosen.join(), text],
+    () => (held === undefined ? [] : buildCalendarEntries(held, projects, { projectIds: chosen, searchText })),
+    [held, projects, chosen.join(), searchText],
   );
 
   const showDate = (date: Day, newView: CalendarView = view) =>
@@ -154,7 +154,7 @@ export default function CalendarScreen() {
             options={VIEW_OPTIONS}
             onChange={(newView) => showDate(cursorDay, newView)}
           />
-          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpenDialog('exchange')} />
+          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpenDialog('subscribe-or-import')} />
           <Button variant="primary" icon="plus" onClick={() => openNewEventForDay(cursorDay)}>
             New event
           </Button>
@@ -168,11 +168,11 @@ export default function CalendarScreen() {
             data={held}
             projects={projects}
             chosenProjectIds={chosen}
-            searchText={text}
+            searchText={searchText}
             hasTasks={hasTasks}
           />
         </div>
-        <StatusLine rangeData={held} isFiltered={text !== '' || chosen.length > 0} entryCount={entries.length} />
+        <StatusLine rangeData={held} isFiltered={searchText !== '' || chosen.length > 0} entryCount={entries.length} />
         {view === 'list' ? (
           <Agenda days={days} entries={entries} onOpen={openEntry} onEntryKey={onEntryKey} />
         ) : (
@@ -184,7 +184,7 @@ export default function CalendarScreen() {
         )}
       </div>
       {openDialog === 'help' && <ShortcutsDialog onClose={() => setOpenDialog(undefined)} />}
-      {openDialog === 'exchange' && (
+      {openDialog === 'subscribe-or-import' && (
         <LazySubscribeOrImportDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
       )}
       {typeof openDialog === 'object' && 'draft' in openDialog && (

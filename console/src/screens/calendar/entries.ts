@@ -30,16 +30,16 @@ export const projectNameOf = (projectId: string, projects: ProjectsById) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
 /** Filters of calendar entries: project ids (empty means all), and a case-insensitive substring of the name. */
-export type EntryFilter = { readonly projectIds: readonly string[]; readonly text: string };
+export type EntryFilter = { readonly projectIds: readonly string[]; readonly searchText: string };
 
 export function buildCalendarEntries(
   { events, tasks }: RangeData,
   projects: ProjectsById,
-  { projectIds, text }: EntryFilter,
+  { projectIds, searchText }: EntryFilter,
 ): readonly CalendarEntry[] {
-  const searchText = text.trim().toLowerCase();
+  const normalizedSearchText = searchText.trim().toLowerCase();
   const isFilterMatch = (projectId: string, name: string) =>
-    (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(searchText);
+    (projectIds.length === 0 || projectIds.includes(projectId)) && name.toLowerCase().includes(normalizedSearchText);
   const projectFieldsOf = (projectId: string) => ({
     colour: projectColorOf(projectId, projects),
     projectName: projectNameOf(projectId, projects),

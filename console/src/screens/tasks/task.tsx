@@ -35,7 +35,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
     onRestored: ({ task_id }) => navigate(hrefTo('tasks', task_id)),
   });
   const isCompleted = task.completed === '1';
-  const callbacks = { task: onChange, subtasks: () => setSubtaskReloadCount((count) => count + 1) };
+  const callbacks = { showTask: onChange, reloadSubtasks: () => setSubtaskReloadCount((count) => count + 1) };
   const fieldProps = { editableResource: taskResource, record: task, onChange };
   const { task_id, project_id, project_name } = task;
   const projectOptions = (projectsQuery.data ?? []).map((project) => ({
