@@ -49,10 +49,13 @@ export type AppDeps = {
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
+  /** Maximum number of concurrent requests of callers. Visitors have a quarter as many slots of their own. */
   readonly maxRequests: number;
+  /** Maximum number of open connections. A client network may have a quarter of them. */
   readonly maxConnections: number;
   /** Maximum size of responses in memory that clients have not read yet, in MiB. */
   readonly maxUnread: number;
+  /** Maximum number of requests that wait for feed entries: long polls and streams. */
   readonly maxFollowers: number;
   readonly limits: RateLimits;
   /** Rate of requests with a wrong key from one client network. Above this rate, their responses are delayed. */

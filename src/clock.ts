@@ -10,6 +10,11 @@ export type Clock = {
   after(waitMs: number, callback: () => void): () => void;
 };
 
+/** Resolves after `waitMs`; immediately if it is 0 or less. */
+export function sleep(clock: Pick<Clock, 'after'>, waitMs: number): Promise<void> {
+  return waitMs <= 0 ? Promise.resolve() : new Promise((resolve) => void clock.after(waitMs, resolve));
+}
+
 /** Maximum delay of a Node timer: a timer with a longer delay fires after 1 ms. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

@@ -7,7 +7,7 @@ export function parseDuration(text: string): number | undefined {
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
 
-/** A rate limit: at most `count` requests per `windowS` seconds. */
+/** A rate limit: at most `count` requests per `windowSeconds`. */
 export type RequestRate = { readonly count: number; readonly windowS: number };
 
 const RATE_WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;

@@ -29,6 +29,7 @@ export class LogWriter {
   #bufferedLines: string[] = [];
   /** Bytes that the last write did not accept. They may begin in the middle of a multi-byte character. */
   #unwrittenBytes: Uint8Array = new Uint8Array();
+  /** Size of the buffered lines (in characters) and of the unwritten bytes, for MAX_BUFFERED_LENGTH. */
   #bufferedLength = 0;
   #cancelFlush: (() => void) | undefined;
 

@@ -52,6 +52,7 @@ export function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }
 
+/** Whether a caller has the role admin or owner. */
 export function isAdmin(caller: { readonly role: Role }): boolean {
   return caller.role !== 'member';
 }

@@ -63,6 +63,7 @@ export type ServiceDeps = {
   readonly listen?: typeof listenOnPort;
   /** Timeouts of connections and requests. */
   readonly timeouts?: Timeouts;
+  /** Replaces the cost of passphrase hashes, so that tests are fast. */
   readonly passphraseCost?: ScryptCost | undefined;
 };
 

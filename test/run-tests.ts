@@ -5,6 +5,8 @@ import { runnerOptions } from './kit/runner-options.ts';
 import './tools.ts';
 
 // Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
+// Most suites run on SQLite only, or with `--all` on both databases (see kit/service/stores.ts).
+if (process.argv.includes('--all')) process.env.TEST_STORES = 'SQLite,PostgreSQL';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PARALLEL_FILES = 3;
 const stages = [

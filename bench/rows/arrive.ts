@@ -129,7 +129,7 @@ export const arrive: Bench = {
   id: 'P6',
   name: 'arrive',
   title: 'time from request to receiver',
-  target: '50/s and 200/s: p95 ≤ 5 ms, p99 ≤ 15 ms; 1,000/s: ≤ 20 and ≤ 30 ms; p95 ≤ graphile-worker',
+  target: '50/s and 200/s: p95 ≤ 5 ms, p99 ≤ 15 ms; 1,000/s: p95 ≤ 20 ms, p99 ≤ 30 ms; p95 ≤ graphile-worker',
   heldBack: 'PostgreSQL needs two round trips before the commit.',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.startReceiver();

@@ -98,9 +98,9 @@ const nameOf = (accounts: number, database: DatabaseKind) => `POST /v2/events ${
 export const create: Bench = {
   id: 'P1',
   name: 'create',
-  title: 'events created, no hook',
+  title: 'events created per second, without hooks',
   target: '≥ 0.22 of F2',
-  heldBack: 'Each account has its own index pages; PostgreSQL shares the cores.',
+  heldBack: 'Each account has its own index pages. PostgreSQL shares the two cores.',
   measure: (run) =>
     measureRow(
       run,
@@ -131,9 +131,9 @@ const [PENDING, DELIVERED] = [hookedCases[0].how, hookedCases[1].how];
 export const createHooked: Bench = {
   id: 'P2',
   name: 'create-hooked',
-  title: 'events created with a hook',
+  title: 'events created per second, with one hook',
   target: '≥ 0.23 of F2 with deliveries pending, ≥ 0.16 delivered',
-  heldBack: 'PostgreSQL shares the cores.',
+  heldBack: 'PostgreSQL shares the two cores.',
   async measure(run) {
     const receiver = await run.stage.startReceiver();
     const accounts = (database: DatabaseKind) => (database === 'PostgreSQL' ? ACCOUNTS : 1);

@@ -99,7 +99,7 @@ async function createDeliverContenders(
 export const deliver: Bench = {
   id: 'P5',
   name: 'deliver',
-  title: 'delivered, also for a minute',
+  title: 'webhooks delivered per second, also over a minute',
   target: '≥ 0.11 of F3 with one hook, ≥ 0.28 with 1,000; backlog ≤ 1 s',
   heldBack: 'With one hook, the same thread creates an event for each delivery.',
   roundDescription: '5 s, and a minute once for each,',

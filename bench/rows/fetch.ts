@@ -19,7 +19,7 @@ const contenderName = (database: string) => `GET /v2/events/{id} on ${database}`
 export const fetchOne: Bench = {
   id: 'P3',
   name: 'fetch',
-  title: 'events fetched',
+  title: 'events fetched per second',
   target: '≥ 0.32 of F1',
   heldBack: 'A read on PostgreSQL is a round trip.',
   async measure({ stage, rounds, roundMs, say }) {

@@ -188,8 +188,8 @@ async function measureWithCrowd(measurement: Measurement, hosts: readonly Receiv
 export const isolate: Bench = {
   id: 'P7',
   name: 'isolate',
-  title: 'p95 of healthy targets while 10, 50 or 90% hang, drip or refuse',
-  target: '≤ 1.5 × without them',
+  title: 'p95 delivery time to healthy targets while 10, 50 or 90% hang, drip or refuse',
+  target: '≤ 1.5 × without bad targets',
   roundDescription: `5 s before and 5 s with bad targets (${PAST_DEADLINE_MS / 1_000} s with hanging ones)`,
   async measure(run) {
     const receiver = await run.stage.startReceiver();

@@ -162,8 +162,8 @@ async function createContenders(
 export const pending: Bench = {
   id: 'P9',
   name: 'pending',
-  title: '1,000,000 deliveries pending to slow targets',
-  target: 'API p99 ≤ 2 × without; flat memory; first delivery ≤ 3 s after a restart',
+  title: 'effect of 1,000,000 deliveries pending to slow targets',
+  target: 'API p99 ≤ 2 × without them; constant memory; first delivery ≤ 3 s after a restart',
   roundDescription: '10 s, and memory once for 360 s,',
   async measure({ stage, rounds, roundMs, say }) {
     const receiver = await stage.startReceiver();

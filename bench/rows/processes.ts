@@ -111,8 +111,8 @@ async function createPeerContender(
 export const processes: Bench = {
   id: 'P11',
   name: 'processes',
-  title: 'delivered with 1, 2 and 4 processes',
-  target: 'more with each process; ahead of graphile-worker, pg-boss, BullMQ',
+  title: 'webhooks delivered per second by 1, 2 and 4 processes',
+  target: 'more with each process; more than graphile-worker, pg-boss, BullMQ',
   heldBack: 'Database, load generator and receiver share the two cores.',
   async measure({ stage, rounds, roundMs, say }) {
     const setting = { stage, receiver: await stage.startReceiver(), roundMs };

@@ -91,7 +91,7 @@ export const sideBySide: Bench = {
   id: 'P12',
   name: 'side-by-side',
   title: 'events created, fetched and listed by month',
-  target: 'ahead of Parse Server',
+  target: 'faster than Parse Server',
   async measure({ stage, rounds, roundMs, say }) {
     const contenders: Contender[] = [];
     for (const database of databaseKinds)

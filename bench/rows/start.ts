@@ -64,7 +64,7 @@ export const start: Bench = {
   name: 'start',
   title: 'start of the package, then idle',
   target: 'ready ≤ 250 ms; idle ≤ 90 MiB and ≤ 1% CPU',
-  heldBack: 'Most of the start loads and compiles modules; Node alone takes 41 MiB.',
+  heldBack: 'Most of the start loads and compiles modules. Node alone takes 41 MiB.',
   async measure({ stage, rounds, say }) {
     const contenders: Contender[] = [];
     const main = buildPackage();

@@ -90,7 +90,7 @@ export const statements: Bench = {
   roundDescription: `${IDLE_EVENTS} events one at a time and ${BUSY_EVENTS.toLocaleString('en')} under load, on each database`,
   name: 'statements',
   title: 'SQL statements per delivery',
-  target: '≤ 4 idle, ≤ 1 under load',
+  target: '≤ 4 when idle, ≤ 1 under load',
   async measure({ stage, rounds, say }) {
     const contenders: Contender[] = [];
     for (const database of databaseKinds) contenders.push(...(await createContenders(stage, database)));

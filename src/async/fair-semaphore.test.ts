@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testClock } from '../../test/kit/clock.ts';
 import { fc } from '../../test/kit/packages.ts';
-import { FairSemaphore } from './fair-semaphore.ts';
+import { FairSemaphore, type FairSemaphoreLimits } from './fair-semaphore.ts';
 
 const LIMITS = { maxActive: 2, maxActivePerGroup: 1, maxWaiting: 8, maxWaitingPerGroup: 2 };
 
 /** Starts and ends work of groups on request, and records the order in which it began. */
-function setUp(limits = LIMITS) {
+function setUp(limits: FairSemaphoreLimits = LIMITS) {
   const semaphore = new FairSemaphore<string>(limits);
   const begun: string[] = [];
   const finish = new Map<string, () => void>();
@@ -58,6 +59,26 @@ test('groups take turns, however many of one are waiting', async () => {
   for (const name of ['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3']) await end(name);
   await Promise.all(all);
   assert.deepEqual(begun, ['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3']);
+});
+
+test('a call that has waited too long is rejected when its turn comes, and later ones run', async () => {
+  const clock = testClock();
+  const { begun, start, end } = setUp({ maxActive: 2, timeout: { maxWaitMs: 10_000, clock } });
+  const first = ['a', 'b'].map((name) => start('group', name));
+  assert.deepEqual(begun, ['a', 'b']);
+  const late = ['c', 'd'].map((name) => assert.rejects(start('group', name), { code: 'overloaded' }));
+  await clock.advance(10_000);
+  const inTime = start('group', 'e');
+  await clock.advance(1);
+  await end('a');
+  await Promise.all(late);
+  assert.deepEqual(begun, ['a', 'b', 'e']);
+  for (const name of ['b', 'e']) await end(name);
+  await Promise.all([...first, inTime]);
+  const again = ['f', 'g', 'h'].map((name) => start('group', name));
+  assert.deepEqual(begun.slice(3), ['f', 'g']);
+  for (const name of ['f', 'g', 'h']) await end(name);
+  await Promise.all(again);
 });
 
 test('work that fails gives its permit back', async () => {

@@ -9,6 +9,7 @@ import { type AttributedAuditEntry, writeAuditEntriesAcrossAccounts } from './ac
 export type DeniedRequest = {
   /** Method and path of the route. */
   readonly route: string;
+  /** The client's IP address. */
   readonly source: string;
   readonly caller: Caller | undefined;
   /** The credentials of the request. The key is hashed immediately and never stored. */

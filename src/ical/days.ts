@@ -29,6 +29,7 @@ type EventSpan =
   /** `end` is undefined if the event has no end. */
   | { readonly isAllDay: false; readonly start: string; readonly end: string | undefined };
 
+/** Start and due date of a record as they are stored: `YYYY-MM-DD HH:MM:SS`, without a zone. */
 export type StoredDates = { readonly start_date: string; readonly due_date: string };
 
 /**

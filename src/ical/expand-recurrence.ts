@@ -9,16 +9,17 @@ export type ExpansionRange = {
   readonly untilMs: number | undefined;
   /** Start of the range. Earlier times are not yielded. */
   readonly fromMs: number;
+  /** End of the range. Later times are not yielded. */
   readonly toMs: number;
-  /** Consumes steps of the work budget. If `take` returns false, the expansion stops. */
+  /** Consumes steps of the work budget. If it returns false, the expansion stops. */
   readonly take: (steps: number) => boolean;
 };
 
 /**
- * Yields the occurrences of an RRULE or EXRULE within the range, in order, as local times. The expansion goes through
- * the days of the range, so it ends even if the rule has no occurrences. A rule with COUNT is expanded from DTSTART,
- * because all of its occurrences must be counted. Any other rule is expanded from the start of the range. Returns
- * whether the rule may have occurrences after the range.
+ * Yields the recurrence instances of an RRULE or EXRULE within the range, in order, as local times. The expansion goes
+ * through the days of the range, so it ends even if the rule has no instances. A rule with COUNT is expanded from
+ * DTSTART, because all of its instances must be counted. Any other rule is expanded from the start of the range.
+ * Returns whether the rule may have instances after the range.
  */
 export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
   const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
@@ -118,14 +119,16 @@ const ZERO_TO_59: readonly number[] = Array.from({ length: 60 }, (_, number) => 
 const ALL_HOURS = ZERO_TO_59.slice(0, 24);
 
 /**
- * Computes the times of day at which a rule has occurrences. A day is divided into units: hours, minutes or seconds, as
- * the frequency of the rule says. If the frequency is daily or longer, the only unit is the whole day. The rule selects
- * some units of a day, and has the same times within each selected unit.
+ * Computes the times of day at which a rule has recurrence instances. A day is divided into units: hours, minutes or
+ * seconds, as the frequency of the rule says. If the frequency is daily or longer, the only unit is the whole day. The
+ * rule selects some units of a day, and has the same times within each selected unit.
  */
 class RuleTimesOfDay {
   readonly #rule: RecurrenceRule;
   readonly #unitLengthS: number;
+  /** Number of the unit that contains DTSTART. Units are counted from the epoch. */
   readonly #startUnitNumber: number;
+  /** INTERVAL of the rule, in units; 1 if the unit is a day, because `RuleDays` then applies INTERVAL. */
   readonly #unitInterval: number;
   /**
    * The hours, minutes and seconds of the units that the rule allows; `[0]` for each part that is smaller than a unit.
@@ -221,7 +224,10 @@ function toSortedArray(numbers: ReadonlySet<number> | undefined): readonly numbe
   return numbers && [...numbers].sort((one, other) => one - other);
 }
 
-/** A work budget in steps. It can be part of a larger budget: `take` then consumes steps of both. */
+/**
+ * A limit of the work that rules of a file may cause, in steps: one for each checked day, unit or time. It can be part
+ * of a larger budget: `trySpendSteps` then consumes steps of both.
+ */
 export class WorkBudget {
   readonly #parentBudget: WorkBudget | undefined;
   #remainingSteps: number;

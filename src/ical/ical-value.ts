@@ -43,6 +43,7 @@ const IGNORED_PROPERTIES = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
 
 /** Properties that may occur once in an event. Repeated ones are left out and reported. */
 const SINGLE_PROPERTIES = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
+/** Properties that may occur several times in an event. */
 const LIST_PROPERTIES = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 
 /** Maximum number of rules in an event. Real events have far fewer. */

@@ -11,10 +11,11 @@ import { isZoneName } from './zone.ts';
 export type ParsedCalendar = {
   readonly events: readonly ParsedEvent[];
   readonly skippedItems: readonly SkippedItems[];
+  /** Zone to which times were converted (IANA name); `UTC` if neither the options nor the file name a zone. */
   readonly zone: string;
 };
 
-/** Maximum number of events, including each occurrence of recurring events. A file with more events is rejected. */
+/** Maximum number of events, including each instance of recurring events. A file with more events is rejected. */
 export const MAX_EVENTS = 50_000;
 
 /** Work budget, in steps, for all recurring events of a file. Using it up takes a few seconds. */

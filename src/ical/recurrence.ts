@@ -9,18 +9,18 @@ import { DAY_MS, type IcalDuration, type IcalTime } from './values.ts';
 export type ImportHorizon = { readonly from: string; readonly to: string };
 
 /**
- * One occurrence of a series. Its name consists of a day and a number, such as `2027-01-31 1`, and is the same in every
- * version of the file.
+ * One instance of a series (in iCalendar a recurrence instance, not an occurrence of the feed). Its name consists of a
+ * day and a number, such as `2027-01-31 1`, and is the same in every version of the file.
  */
 export type SeriesOccurrence = {
   readonly occurrenceName: string;
   readonly start: IcalTime;
   readonly end: IcalTime | undefined;
-  /** The event that defines the occurrence: the series or an override. */
+  /** The event that defines the instance: the series or an override. */
   readonly definingEvent: IcalEvent;
 };
 
-/** Maximum number of occurrences of one series: enough for daily occurrences throughout the horizon. */
+/** Maximum number of instances of one series: enough for daily instances throughout the import range. */
 const MAX_OCCURRENCES = 1_100;
 /**
  * Work budget of one series, in steps (see `WorkBudget`): enough for each day of thirteen centuries, or for each second
@@ -34,14 +34,14 @@ export type SeriesDeps = {
   readonly timeConverter: TimeConverter;
   readonly horizon: ImportHorizon;
   readonly workBudget: WorkBudget;
-  /** Called with the reason when occurrences are left out. */
+  /** Called with the reason when instances are left out. */
   readonly reportSkipped: (reason: SkipReason) => void;
 };
 
 /** An event that has a start. */
 export type EventWithStart = IcalEvent & { readonly start: IcalTime };
 
-/** Yields the occurrences of a series within the horizon, with overrides applied. */
+/** Yields the instances of a series within the import range, with overrides applied. */
 export function* expandSeries(
   master: EventWithStart,
   overrides: readonly EventWithStart[],
@@ -69,7 +69,7 @@ export function* expandSeries(
   if (occurrenceCount > MAX_OCCURRENCES || series.isBudgetSpent) skipReasonSet.add('repeated_too_often');
   else if (series.continuesAfterHorizon) skipReasonSet.add('repeated_after');
   for (const reason of skipReasonSet) reportSkipped(reason);
-  // An override of a time that the series does not have is a separate occurrence.
+  // An override of a time that the series does not have is a separate instance.
   for (const override of overrides.filter((one) => !usedEvents.has(one))) {
     const formatName = nameOccurrence((override.recurrenceId?.overriddenTime ?? override.start).wallMs);
     const end = timeConverter.computeEnd(override, override.start, override.end);
@@ -79,8 +79,8 @@ export function* expandSeries(
 }
 
 /**
- * Whether a rule has an occurrence within eight years of its start. Eight years are the longest gap between two leap
- * days. A rule whose first occurrence is later counts as empty.
+ * Whether a rule has an instance within eight years of its start. Eight years are the longest gap between two leap
+ * days. A rule whose first instance is later counts as empty.
  */
 export function hasOccurrences(
   rule: RecurrenceRule,
@@ -111,7 +111,7 @@ function toLocalUntilMs(
   return until.zone === undefined ? until.wallMs : timeConverter.toSeriesWallMs(start, until);
 }
 
-/** Computes the occurrences of a series. Their times are milliseconds of local time in the zone of the series. */
+/** Computes the instances of a series. Their times are milliseconds of local time in the zone of the series. */
 class EventSeries {
   readonly #master: EventWithStart;
   readonly #timeConverter: TimeConverter;
@@ -164,7 +164,7 @@ class EventSeries {
     return this.#workBudget.isSpent;
   }
 
-  /** Whether the series has occurrences after the horizon. */
+  /** Whether the series has instances after the import range. */
   get continuesAfterHorizon(): boolean {
     return this.#continuesAfterHorizon;
   }
@@ -192,7 +192,7 @@ class EventSeries {
     }
   }
 
-  /** Returns the occurrence at a start, with overrides applied. */
+  /** Returns the instance at a start, with overrides applied. */
   occurrenceAt(wallMs: number): { definingEvent: IcalEvent; start: IcalTime; end: IcalTime | undefined } {
     const singleOverride = this.#singleOverrides.get(wallMs);
     if (singleOverride !== undefined)
@@ -248,8 +248,8 @@ function* mergeSorted(sources: readonly Iterator<number>[]): Generator<number> {
 }
 
 /**
- * Creates a function that names occurrences by day and number: the first occurrence of a day is `2027-01-31 1`. Each
- * call assigns the number immediately, and returns a function that formats the name when it is needed.
+ * Creates a function that names instances by day and number: the first instance of a day is `2027-01-31 1`. Each call
+ * assigns the number immediately, and returns a function that formats the name when it is needed.
  */
 export function createOccurrenceNamer(): (wallMs: number) => () => string {
   const countsByDay = new Map<number, number>();

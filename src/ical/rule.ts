@@ -11,6 +11,7 @@ const WEEKDAY_CODES = ['SU', 'MO', 'TU', 'WE', 'TH', 'FR', 'SA'];
  */
 type RuleWeekday = { readonly weekday: number; readonly nth: number };
 
+/** The numbers of a BY… part of a rule, such as BYHOUR; undefined if the rule does not have the part. */
 type OptionalNumberSet = ReadonlySet<number> | undefined;
 
 /** A recurrence rule: the value of RRULE (RFC 5545, 3.3.10). */
@@ -190,6 +191,7 @@ function firstDayOfMonth(monthIndex: number): number {
   return era * DAYS_PER_400_YEARS + dayOfEra - DAYS_TO_EPOCH;
 }
 
+// The functions that return a day return its day number (days since the epoch).
 const monthIndexOf = ({ year, month }: CalendarDay): number => year * 12 + month - 1;
 const daysInMonth = (day: CalendarDay): number =>
   firstDayOfMonth(monthIndexOf(day) + 1) - firstDayOfMonth(monthIndexOf(day));
@@ -202,8 +204,8 @@ function includesPosition(positions: ReadonlySet<number>, position: number, posi
 }
 
 /**
- * Computes the days on which a rule has occurrences. Parts that the rule does not set, such as the weekday, are taken
- * from the first day of the series (DTSTART).
+ * Computes the days on which a rule has recurrence instances. Parts that the rule does not set, such as the weekday,
+ * are taken from the first day of the series (DTSTART).
  */
 export class RuleDays {
   readonly #rule: RecurrenceRule;

@@ -37,6 +37,7 @@ export type SeriesConverterDeps = {
   readonly timeConverter: TimeConverter;
   readonly options: ParseOptions;
   readonly workBudget: WorkBudget;
+  /** The converted events are appended to this array. */
   readonly events: ParsedEvent[];
 };
 
@@ -72,7 +73,7 @@ export class SeriesConverter {
     return event.start !== undefined;
   }
 
-  /** Removes rules that have no occurrences, and reports them. */
+  /** Removes rules that have no instances, and reports them. */
   #removeEmptyRules(event: EventWithStart): EventWithStart {
     const { timeConverter, workBudget } = this.#deps;
     const rules = event.rules.filter((rule) => hasOccurrences(rule, event, timeConverter, workBudget));

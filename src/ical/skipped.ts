@@ -33,6 +33,7 @@ export type SkipReason = keyof typeof skipReasons;
  * examples.
  */
 export type SkippedItems = {
+  /** Type of the items: the name of a component or property, or `line` for a line that is neither. */
   readonly what: string;
   readonly reason: SkipReason;
   readonly count: number;

@@ -185,6 +185,7 @@ function findZoneInPath(name: string): string | undefined {
     .find((one) => one.includes('/') && isZoneName(one));
 }
 
+/** First parts of IANA names. A name is looked up by combining each of them with a city. */
 const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe', 'Indian', 'Pacific'];
 
 /**

@@ -65,7 +65,7 @@ export class TimeConverter {
     return toLocal(toZone, toUtc(fromZone, time.wallMs));
   }
 
-  /** Returns the end of an occurrence that begins at `start`; undefined if the event has no end. */
+  /** Returns the end of an event or of its instance that begins at `start`; undefined if the event has no end. */
   computeEnd(event: IcalEvent, start: IcalTime, end: IcalTime | IcalDuration | undefined): IcalTime | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
     if ('days' in end) return this.#addDuration(start, end);

@@ -79,7 +79,7 @@ function findOffsetChanges(zoneName: string, fromMs: number, untilMs: number): r
   return changes;
 }
 
-/** Finds the first second whose offset is not `offsetBefore`, by binary search. Returns it in milliseconds. */
+/** Finds the first second whose offset is not `offsetBeforeSeconds`, by binary search. Returns it in milliseconds. */
 function findChangeMs(zoneName: string, fromMs: number, untilMs: number, offsetBefore: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {

@@ -15,6 +15,7 @@ import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts'
 
 /** Counts for one resource type. */
 export type TypeCounts = {
+  /** Number of records that were left out. */
   leftOut: number;
   /**
    * Number of rows that the import created on its own: placeholders for missing records, and deleted users in place of
@@ -24,13 +25,14 @@ export type TypeCounts = {
 };
 
 export type ConversionResult = {
+  /** Checksum of the export file. */
   readonly sha256: string;
   readonly counts: Readonly<Partial<Record<ResourceTypeName, TypeCounts>>>;
   /** Number of records that were left out. */
   readonly leftOut: number;
   /** Number of records that the import changed or created. */
   readonly changed: number;
-  /** The first records that were left out, at most MAX_SKIPPED_LISTED. */
+  /** The first records that were left out, at most MAX_LISTED_LEFT_OUT_RECORDS. */
   readonly skipped: readonly LeftOutRecord[];
 };
 

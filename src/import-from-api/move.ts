@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts';
+import { findAccountId } from '../resources/accounts/actions.ts';
 import type { Store } from '../store/store.ts';
 import { importFrom } from '../transfer/import.ts';
 import { findIncompleteTransfer, requireNoRunningService } from '../transfer/incomplete-transfers.ts';
@@ -50,6 +51,7 @@ export type TypeComparison = {
   readonly leftOut: number;
   /** Number of rows that the import created on its own. */
   readonly placeholders: number;
+  /** Whether `there` equals `here` plus `leftOut`; also true if the source reports no total. */
   readonly isSame: boolean;
 };
 
@@ -114,7 +116,7 @@ async function resumeImport(deps: ImportAccountDeps): Promise<StoredResult | und
     const incompleteTransfer = await findIncompleteTransfer(store.read);
     const isInterrupted = incompleteTransfer?.checksum === sha256;
     const isImported =
-      incompleteTransfer === undefined && (await findAccountId(store, domain)) === importPlan.accountId;
+      incompleteTransfer === undefined && (await findAccountId(store.read, domain)) === importPlan.accountId;
     if (!isInterrupted && !isImported) return undefined;
     if (domain !== deps.domain)
       throw new TransferError(
@@ -125,13 +127,8 @@ async function resumeImport(deps: ImportAccountDeps): Promise<StoredResult | und
   });
 }
 
-async function findAccountId({ read }: Store, domain: string): Promise<number | undefined> {
-  const row = await read.selectFrom('accounts').select('account_id').where('domain', '=', domain).executeTakeFirst();
-  return row?.account_id;
-}
-
 async function requireFreeDomain(store: Store, domain: string): Promise<void> {
-  if ((await findAccountId(store, domain)) === undefined) return;
+  if ((await findAccountId(store.read, domain)) === undefined) return;
   throw new TransferError(`The domain ${domain} is taken in this database: --as-domain gives the account another one.`);
 }
 

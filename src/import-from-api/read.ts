@@ -74,6 +74,7 @@ async function readResourceType(deps: ReadDeps, resourceType: ResourceType, pass
   });
 }
 
+/** The reply of a source that does not return the resource; undefined if the resource was read. */
 type ReadOutcome = MissingReply | undefined;
 
 async function readSingle(
@@ -113,7 +114,12 @@ async function readList(
   }
 }
 
+/** A page to fetch: its offset, the last known total of the list, and the maximum number of records. */
 type PageRequest = { readonly offset: number; readonly total: number | null; readonly limit: number };
+/**
+ * A fetched page. `limit` is the page size for the next request, and `isFull` says whether the page has as many records
+ * as a page can have, so that more may follow.
+ */
 type SourcePage = { total: number | null; records: readonly unknown[]; limit: number; isFull: boolean };
 
 /** Fetches the page at an offset. If the response is too large, retries with a smaller page. */

@@ -122,4 +122,5 @@ export function resourceTypeOf(name: ResourceTypeName): ResourceType {
   return resourceType;
 }
 
+/** The validated fields of a record of any type, as if it were created by a POST. */
 export type CreateInput = CreationInput<Fields>;

@@ -1,5 +1,6 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
+import { computeBackoffMs } from '../async/backoff.ts';
 
 /** A client of another service that has the same API. It sends one request at a time, limits its rate, and retries. */
 export type SourceClient = {
@@ -43,6 +44,7 @@ export class ResponseTooLarge extends TransferError {}
 const MAX_REQUEST_ATTEMPTS = 9;
 /** Maximum number of attempts before the first response. It is lower because the URL may be wrong. */
 const MAX_INITIAL_ATTEMPTS = 3;
+const FIRST_BACKOFF_MS = 1_000;
 /** Maximum backoff between two attempts. */
 const MAX_BACKOFF_MS = 60_000;
 /** Maximum `Retry-After` that is waited for; a longer one is an error. */
@@ -63,6 +65,7 @@ type HttpResponse = {
   readonly location: string | null;
   readonly retryAfterMs: number | undefined;
 };
+/** A request without a response; `failed` is the reason. */
 type FailedRequest = { readonly failed: string };
 
 export function createSourceClient(options: SourceOptions): SourceClient {
@@ -129,7 +132,7 @@ function retryReasonOf(response: HttpResponse | FailedRequest): string {
 /** Returns the delay before the next attempt: `Retry-After` if the response has it, otherwise exponential backoff. */
 function retryDelayMs(response: HttpResponse | FailedRequest, attempt: number): number {
   const requestedMs = 'failed' in response ? undefined : response.retryAfterMs;
-  return requestedMs ?? Math.min(1_000 * 2 ** (attempt - 1), MAX_BACKOFF_MS);
+  return requestedMs ?? computeBackoffMs(attempt - 1, FIRST_BACKOFF_MS, MAX_BACKOFF_MS);
 }
 
 function createUnreadableError(url: string, reason: string, attempts: number): TransferError {
@@ -186,11 +189,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function sleep(clock: Clock, waitMs: number): Promise<void> {
-  if (waitMs <= 0) return Promise.resolve();
-  return new Promise((resolve) => void clock.after(waitMs, resolve));
 }
 
 /** Parses `Retry-After`, seconds or a date, as milliseconds from now; undefined if it is absent or malformed. */

@@ -19,6 +19,7 @@ type ValidationResult =
   | { readonly input: CreateInput; readonly timestamps: RecordTimestamps; readonly changes: readonly FieldCorrection[] }
   | { readonly faults: readonly FieldError[] };
 
+/** A record as the source has returned it, before validation. */
 export type RawRecord = Readonly<Record<string, unknown>>;
 
 /**

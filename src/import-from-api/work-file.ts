@@ -20,7 +20,11 @@ export type StoredRecord = {
   readonly origin: RecordOrigin;
 };
 
-/** Progress of reading a list in one pass: `reading` is the number of the pass, `next` the offset of the next page. */
+/**
+ * Progress of reading a list in one pass: `reading` is the number of the pass, `next` the offset of the next page, and
+ * `total` the number of records that the source reports. A list is `waiting` until the pass has read it to its end;
+ * `absent` means that the source has no such list, and `refused` that the key may not read it.
+ */
 export type ListState = {
   readonly state: 'waiting' | 'read' | 'absent' | 'refused';
   readonly reading: number;
@@ -30,6 +34,7 @@ export type ListState = {
   readonly changed: number;
 };
 
+/** A page of a list, and the progress after it. The fields have the same meaning as those of `ListState`. */
 type FetchedPage = {
   readonly reading: number;
   readonly next: number;
@@ -115,11 +120,13 @@ export class WorkFile {
     }
   }
 
+  /** Reads a named value that this run or an earlier one has saved; undefined if there is none. */
   readFact<T>(name: string): T | undefined {
     const row = this.#queryRow('select value from facts where name = ?', name);
     return row === undefined ? undefined : (JSON.parse(String(row.value)) as T);
   }
 
+  /** Saves a value under a name, for later runs of the same import. */
   writeFact(name: string, value: unknown): void {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, sleep } from '../clock.ts';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
 import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
@@ -111,7 +111,7 @@ export class Mailer {
     await this.#writeWithRetries(() => this.#storeDecision(mail, decision));
   }
 
-  /** Runs `work` with a signal that is aborted after the timeout, or when the grace period of `stop` is over. */
+  /** Runs an operation with a signal that is aborted after the timeout, or when the grace period of `stop` is over. */
   async #runWithTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const cancelTimeout = startDeadline(this.#deps.clock, timeoutMs, () => controller.abort());
@@ -148,7 +148,7 @@ export class Mailer {
       } catch (error) {
         this.#deps.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#isStopping) return;
-        await new Promise<void>((resolve) => this.#deps.clock.after(WRITE_RETRY_DELAY_MS, resolve));
+        await sleep(this.#deps.clock, WRITE_RETRY_DELAY_MS);
       }
     }
   }

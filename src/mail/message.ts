@@ -5,8 +5,10 @@ import { maskTarget } from '../log.ts';
 export type HookAlert = {
   readonly alertKind: AlertKind;
   readonly hookId: number;
+  /** Kind of the occurrences that the hook is notified of. */
   readonly kind: string;
   readonly target: string;
+  /** Outcome of the last attempt as text, such as `500` or `timeout`. */
   readonly lastOutcome: string;
   /** Time when a failing hook is retried, milliseconds since the epoch. */
   readonly dueAt: number | null;
@@ -24,7 +26,7 @@ export type MailContext = {
 /** A mail with the same content as plain text and as HTML. */
 export type MailMessage = { readonly subject: string; readonly text: string; readonly html: string };
 
-/** A part of a mail, rendered as plain text and as HTML. */
+/** A part of a mail, rendered as plain text and as HTML. A `call` is a shell command that calls the API. */
 type MessagePart =
   | { readonly is: 'title' | 'hook' | 'paragraph' | 'call'; readonly text: string }
   | { readonly is: 'link'; readonly text: string; readonly url: string };

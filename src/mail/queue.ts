@@ -4,6 +4,7 @@ import { type AlertKind, FAILURES_BEFORE_ALERT } from '../delivery/outbox/end-ho
 import { withRowLocks } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, MailContext } from './message.ts';
+import { computeBackoffMs } from '../async/backoff.ts';
 
 /** Delay from the first alert to its mail, so that one mail contains several alerts. */
 export const ALERT_BATCH_DELAY_MS = 30_000;
@@ -20,6 +21,7 @@ export type ClaimedMail = {
   readonly accountId: number;
   readonly userId: number;
   readonly createdAt: number;
+  /** Number of earlier tries to send the mail. */
   readonly tries: number;
 };
 
@@ -226,6 +228,10 @@ export type SendOutcome =
    */
   | { readonly is: 'failed'; readonly reason: string; readonly isNotAccepted: boolean };
 
+/**
+ * What happens to a mail after a try. If `isSealed` is true, the mail gets no further alerts, because the mail server
+ * may have accepted it.
+ */
 export type MailDecision =
   | { readonly is: 'sent' }
   | { readonly is: 'retry'; readonly waitMs: number; readonly sealed: boolean }
@@ -251,6 +257,6 @@ const MAX_SEND_TRIES = 78;
 export function decideAfterSend(outcome: SendOutcome, { tries }: { tries: number }): MailDecision {
   if (outcome.is === 'taken') return { is: 'sent' };
   if (outcome.is === 'refused' || tries + 1 >= MAX_SEND_TRIES) return { is: 'given_up' };
-  const waitMs = Math.min(MIN_MAIL_RETRY_DELAY_MS * 2 ** Math.min(tries, 10), MAX_MAIL_RETRY_DELAY_MS);
+  const waitMs = computeBackoffMs(tries, MIN_MAIL_RETRY_DELAY_MS, MAX_MAIL_RETRY_DELAY_MS);
   return { is: 'retry', waitMs, sealed: !outcome.isNotAccepted };
 }

@@ -116,6 +116,7 @@ export type MailServer = {
 /** The sender of mails. */
 export type Sender = { readonly name: string; readonly address: string };
 
+/** The parsed value (undefined for an empty text), or an error text that is printed after the name of the option. */
 type ParseResult<T> = { value: T | undefined } | { fault: string };
 
 const SMTP_URL_ERROR = 'must be an address such as smtp://user:password@mail.example.com:587, or smtps://…';

@@ -1,31 +1,46 @@
 import type { HistoryTable, Store, Tx } from './store.ts';
 
-/** Rows per transaction: small, so that other writes do not wait long. */
-const DELETE_BATCH_SIZE = 500;
+/** Maximum number of rows per transaction. It is small, so that other writes do not wait long. */
+export const DELETE_BATCH_SIZE = 500;
+
+/** Deletes the next rows, at most DELETE_BATCH_SIZE, and returns their number: a full batch if more may follow. */
+export type DeleteBatch = (tx: Tx) => Promise<number>;
+
+/**
+ * Deletes rows in batches, with one transaction each, until a batch is not full or `isStopped` returns true. Returns the
+ * number of deleted rows.
+ */
+export async function deleteInBatches(
+  write: Store['write'],
+  deleteBatch: DeleteBatch,
+  isStopped: () => boolean,
+): Promise<number> {
+  let totalCount = 0;
+  while (!isStopped()) {
+    const deletedCount = await write(deleteBatch);
+    totalCount += deletedCount;
+    if (deletedCount < DELETE_BATCH_SIZE) break;
+  }
+  return totalCount;
+}
 
 /** Rows older than `cutoff` are deleted; `now` is the current time. Both are milliseconds since the epoch. */
 type RetentionTimes = { readonly cutoff: number; readonly now: number };
 
 /**
- * Deletes old rows of a history table in batches, oldest first, with one transaction each. Used for tables, or
- * parts of tables, that are not partitioned by time. Returns the number of rows.
+ * Deletes old rows of a history table in batches, oldest first. Used for tables, or parts of tables, that are not
+ * partitioned by time. Returns the number of rows.
  */
-export async function deleteInBatches(
+export function deleteOldHistory(
   write: Store['write'],
   table: HistoryTable,
-  { cutoff, now }: RetentionTimes,
+  times: RetentionTimes,
   isStopped: () => boolean,
 ): Promise<number> {
-  let totalCount = 0;
-  for (;;) {
-    if (isStopped()) return totalCount;
-    const deletedCount = await write(batchDeleters[table]({ cutoff, now }));
-    totalCount += deletedCount;
-    if (deletedCount < DELETE_BATCH_SIZE) return totalCount;
-  }
+  return deleteInBatches(write, batchDeleters[table](times), isStopped);
 }
 
-type CreateBatchDeleter = (times: RetentionTimes) => (tx: Tx) => Promise<number>;
+type CreateBatchDeleter = (times: RetentionTimes) => DeleteBatch;
 
 const batchDeleters: Readonly<Record<HistoryTable, CreateBatchDeleter>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.

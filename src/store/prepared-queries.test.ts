@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { openStoreAt } from '../../test/kit/database/database.ts';
-import { stores } from '../../test/kit/service/stores.ts';
+import { everyStore } from '../../test/kit/service/stores.ts';
 import { prepareQueryForItems } from './prepared-queries.ts';
 
 type OneAccount = { readonly accountId: number; readonly domain: string };
@@ -29,7 +29,7 @@ const findAccounts = prepareQueryForItems((queries, accounts: readonly Pick<OneA
     .orderBy('account_id'),
 );
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('a prepared query over a list takes any length and returns rows in the order of the list', async (t) => {
     const store = await openStoreAt(t, await database(t));
     let next = 1;

@@ -8,6 +8,7 @@ import {
   SqliteAdapter,
 } from 'kysely';
 import type { Queries } from './store.ts';
+import { splitIntoBatches } from '../async/batches.ts';
 
 /** A parameter of a compiled query, by name. `itemIndex` is its index in the list of `prepareQueryForItems`. */
 class Placeholder {
@@ -184,10 +185,8 @@ export function prepareQueryByIds<Values extends StatementValues, Row>(
     return compileForLength(length)(queries, values, items);
   };
   return async (queries, ids, values) => {
-    const runningQueries: Promise<Row[]>[] = [];
-    for (let start = 0; start < ids.length; start += MAX_IDS_PER_STATEMENT)
-      runningQueries.push(runPadded(queries, ids.slice(start, start + MAX_IDS_PER_STATEMENT), values));
-    return (await Promise.all(runningQueries)).flat();
+    const batches = [...splitIntoBatches(ids, MAX_IDS_PER_STATEMENT)];
+    return (await Promise.all(batches.map((batch) => runPadded(queries, batch, values)))).flat();
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { openStoreAt } from '../../test/kit/database/database.ts';
-import { stores } from '../../test/kit/service/stores.ts';
+import { everyStore } from '../../test/kit/service/stores.ts';
 import { type Dialect, loadMigrations } from './migrate.ts';
 import { dialect as postgresDialect } from './postgres/migrate.ts';
 import { dialect as sqliteDialect } from './sqlite/open.ts';
@@ -40,7 +40,7 @@ async function run(database: string): Promise<void> {
   await client.end();
 }
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('C41 records with the old recurring flag are kept, and do not recur until a period is chosen', async (t) => {
     const address = await database(t);
     await run(address);

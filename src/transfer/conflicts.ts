@@ -4,6 +4,7 @@ import { type ExportedRow, type ExportedTable, exportedTables, exportRules } fro
 import { readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { parseValidatedRow, type ValidatedFile } from './validate-file.ts';
+import { splitIntoBatches } from '../async/batches.ts';
 
 const MAX_LISTED_VALUES = 5;
 const VALUES_PER_QUERY = 1_000;
@@ -75,8 +76,8 @@ async function addTakenValues(
   takenValues: Map<string, string[]>,
 ): Promise<void> {
   for (const { table, column, description } of uniqueColumns) {
-    for (let begin = 0; begin < rows.length; begin += VALUES_PER_QUERY) {
-      const values = rows.slice(begin, begin + VALUES_PER_QUERY).map((row) => row[column]);
+    for (const batch of splitIntoBatches(rows, VALUES_PER_QUERY)) {
+      const values = batch.map((row) => row[column]);
       const queryResult = await sql<{ value: string | number }>`
         select ${sql.ref(column)} as value from ${sql.table(table)}
         where ${sql.ref(column)} in (${sql.join(values)}) order by ${sql.ref(column)}`.execute(read);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStoreAt } from '../../test/kit/database/database.ts';
-import { stores } from '../../test/kit/service/stores.ts';
+import { everyStore } from '../../test/kit/service/stores.ts';
 import { tableColumns } from '../store/tables.ts';
 import { exportedColumnsOf, exportedTables, tablesNotExported } from './exported-tables.ts';
 
@@ -15,7 +15,7 @@ const NOT_EXPORTED: readonly string[] = [
   ...tablesNotExported,
 ];
 
-for (const store of stores) {
+for (const store of everyStore) {
   store.test('every table of the database is exported, with every column, except the listed ones', async (t) => {
     const { read } = await openStoreAt(t, await store.database(t));
     const all = await read.introspection.getTables();

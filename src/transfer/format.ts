@@ -46,7 +46,7 @@ export type ExportTotals = {
 const CHECKSUM_SUFFIX_PATTERN = /,"crc":"([0-9a-f]{8})"\}$/;
 export const CHECKSUM_SUFFIX_LENGTH = ',"crc":"0123abcd"}'.length;
 
-/** Appends the checksum to the body of a line. `crc` is the checksum of the previous line. */
+/** Appends the checksum to the body of a line. `previousCrc` is the checksum of the previous line. */
 export function appendChecksum(body: string, crc: number): { line: string; crc: number } {
   const nextCrc = crc32(body, crc);
   return { line: `${body},"crc":"${nextCrc.toString(16).padStart(8, '0')}"}\n`, crc: nextCrc };

@@ -17,6 +17,7 @@ import type { TransferProgress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
+import { splitIntoBatches } from '../async/batches.ts';
 
 /** Number of rows per transaction. */
 const IMPORT_ROWS_PER_COMMIT = 5_000;
@@ -98,10 +99,8 @@ async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, imp
     async onRows(table, rows) {
       const remainingRows = rows.filter((row) => row.lineNumber > importedLineCount);
       progress.advance(rows.length - remainingRows.length);
-      for (let offset = 0; offset < remainingRows.length; offset += rowsPerCommit) {
-        const batch = remainingRows.slice(offset, offset + rowsPerCommit);
+      for (const batch of splitIntoBatches(remainingRows, rowsPerCommit))
         await insertBatch(table, batch).catch(throwWithLines(batch, table));
-      }
     },
   });
   if (exportSummary.totals.sha256 !== totals.sha256) throw new TransferError(`${path} has changed while it was read.`);
@@ -135,8 +134,7 @@ export class BulkInserter {
   readonly #compiledStatements = new Map<string, CompiledQuery>();
 
   async insert(queries: Queries, table: ExportedTable, rows: readonly ExportedRow[]): Promise<void> {
-    for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
-      const batch = rows.slice(begin, begin + ROWS_PER_STATEMENT);
+    for (const batch of splitIntoBatches(rows, ROWS_PER_STATEMENT)) {
       // The values of a validated row are in the order of the columns.
       const parameters = batch.flatMap((row) => Object.values(row));
       await queries.executeQuery({ ...this.#compileStatement(queries, table, batch.length), parameters });

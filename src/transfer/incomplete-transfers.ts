@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import { systemClock } from '../clock.ts';
+import { systemClock, sleep } from '../clock.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { TransferError } from './transfer-error.ts';
@@ -7,6 +7,7 @@ import { TransferError } from './transfer-error.ts';
 /** An interrupted import of an export, or an interrupted removal of an account. A database has at most one. */
 export type IncompleteTransfer = Selectable<Tables['transfers']>;
 
+/** Id of the only row of the table `transfers`. */
 const TRANSFER_ID = 1;
 
 export async function findIncompleteTransfer(read: Queries): Promise<IncompleteTransfer | undefined> {
@@ -54,6 +55,7 @@ export async function markRemovalStarted(store: Store): Promise<void> {
   });
 }
 
+/** Whether this is a removal that has not deleted any row yet (see `markRemovalStarted`). */
 export function isUnstartedRemoval({ work, line }: IncompleteTransfer): boolean {
   return work === 'removal' && line === 0;
 }
@@ -97,7 +99,7 @@ export async function requireNoRunningService({ clusterSession, read }: Store): 
   if (nodesBefore.length === 0) return;
   const connectedNodeIds = await clusterSession.findConnectedNodes();
   if (nodesBefore.some(({ node_id }) => connectedNodeIds.has(node_id))) throw createServiceRunningError();
-  await new Promise<void>((resolve) => systemClock.after(HEARTBEAT_CHECK_DELAY_MS, resolve));
+  await sleep(systemClock, HEARTBEAT_CHECK_DELAY_MS);
   const heartbeatsBefore = new Map(nodesBefore.map((node) => [node.node_id, node.heartbeat]));
   if ((await findNodes()).some(({ node_id, heartbeat }) => heartbeatsBefore.get(node_id) !== heartbeat))
     throw createServiceRunningError();

@@ -204,6 +204,7 @@ class ExportReader {
     this.#tableIndex = index;
   }
 
+  /** Passes the rows that were read since the last flush to the visitor, and adds them to the totals. */
   async #flush(): Promise<void> {
     const rows = this.#unflushedRows;
     const table = exportedTables[this.#tableIndex];

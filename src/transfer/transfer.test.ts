@@ -12,7 +12,7 @@ import {
 } from '../../test/kit/service/export-import.ts';
 import { fillAccount, type RecordIdRange, readAllRows } from '../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../test/kit/service/service.ts';
-import { stores } from '../../test/kit/service/stores.ts';
+import { everyStore } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
 import { exportTo } from './export.ts';
@@ -51,7 +51,7 @@ test('a file in format 1 keeps its audit entries, under the current names of the
   assert.equal(convertFormat1Row('audit', unchanged), unchanged);
 });
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('a file in format 1, with the names before migration 0014, is imported with all values', async (t) => {
     const lines = readLines(FORMAT_1).map((line) => JSON.parse(line));
     const [deliveries, finalized, manual, assigned, hooks] = ['owed', 'settled', 'asks', 'assignments', 'hooks'].map(
@@ -76,8 +76,8 @@ for (const { test, database } of stores) {
   });
 }
 
-for (const from of stores) {
-  for (const to of stores) {
+for (const from of everyStore) {
+  for (const to of everyStore) {
     from.test(`a whole service is moved to ${to.name} and back with identical rows`, async (t) => {
       const path = join(temporaryFolder(t), 'service.jsonl');
       const source = await openStoreAt(t, await from.database(t));
@@ -130,7 +130,7 @@ for (const from of stores) {
   }
 }
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('an export of one account contains all of it and nothing of another: no row, no id, no name', async (t) => {
     const path = join(temporaryFolder(t), 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));

@@ -53,6 +53,10 @@ class RowValidator {
     if (rowError !== undefined) throw new TransferError(`Line ${lineNumber}: ${table}${rowError}.`);
   }
 
+  /**
+   * Returns the error if an id was never issued, or if the row belongs to another account than that of the header. Takes
+   * the id of this account from the first matching row of `accounts`.
+   */
   #findIdError(table: ExportedTable, row: ExportedRow): string | undefined {
     const { idTable, keyColumns } = exportRules[table];
     const id = row[keyColumns[0] ?? ''];

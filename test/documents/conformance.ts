@@ -83,7 +83,7 @@ export function decisionsDocument(): string {
   return joinParts(
     derivedNotice('the pages in this folder'),
     '# Decisions',
-    `Each decision has one page. Below its title, the page names the [clauses](../conformance.md) that it interprets. Smaller optimizations are in [performance notes](../performance-notes.md), and the reasons for packages are in [dependencies](../reference/dependencies.md). To add a page, take the next number and write at most 250 words; ${inlineCode('npm run docs')} updates this list.`,
+    `Each page explains one design decision. The line below its title names the [clauses](../conformance.md), the promises of Carillon, that the decision interprets. "The specification" is the API description that Carillon implements. Smaller optimizations are in [performance notes](../performance-notes.md), and the reasons for npm packages are in [dependencies](../reference/dependencies.md). To add a page, take the next number and write at most 250 words. ${inlineCode('npm run docs')} updates this list.`,
     decisions()
       .map(({ file, title }) => `- [${title}](${file})`)
       .join('\n'),

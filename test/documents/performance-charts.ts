@@ -231,7 +231,7 @@ export function chartFiles(all: readonly Chart[]): DerivedDocument[] {
 export function pictureHtml({ name, alt }: Chart): string {
   return [
     '<picture>',
-    `  <source media="(prefers-color-scheme: dark)" srcset="${chartPath(name, 'dark')}">`,
+    `  <source media="(prefers-color-scheme:dark)" srcset="${chartPath(name, 'dark')}">`,
     `  <img alt="${alt}" src="${chartPath(name, 'light')}">`,
     '</picture>',
   ].join('\n');

@@ -13,9 +13,9 @@ export function reliabilityDocument(): string {
   return joinParts(
     derivedNotice('test/reliability/index.ts', 'test/reliability/results.json'),
     '# Reliability',
-    'Carillon promises: an acknowledged change is delivered at least once to every hook that subscribes to it, and a rolled-back change never is. One caller or one target cannot harm the others. No account can read data of another account. Reliability tests check these promises over many runs:',
+    'Carillon promises: An acknowledged change is delivered at least once to every hook that subscribes to it. A rolled-back change is never delivered. One caller or one target cannot harm the others. No account can read data of another account. Reliability tests check these promises over many runs:',
     markdownTable(
-      ['', 'What is done', 'Must hold', 'Runs', 'Last result'],
+      ['Test', 'What happens', 'What must hold', 'Runs', 'Last result'],
       rows.map(({ proof, result }) => [
         proof.id,
         titleOf(proof),
@@ -25,13 +25,13 @@ export function reliabilityDocument(): string {
       ]),
     ),
     '## How losses are found',
-    'Clients record every response, and receivers record every webhook, in processes that are never killed. After each run, both histories are compared with the database. An acknowledged change that is missing, a pending delivery that never arrives, and a webhook without an occurrence each fail the run. A delivery may arrive twice only if a process was killed while the delivery was in flight or before its result was committed.',
-    'The tests themselves are tested, too. R4b plants bugs in a copy of the source, and a reliability test must find each of them. R17 plants mutations: each must make its test fail.',
+    'During a run, clients record every response of the service, and receivers record every webhook. These processes are never killed. After the run, the test compares both records with the database. The run fails if an acknowledged change is missing in the database, if a pending delivery never arrives, or if a webhook has no occurrence. A delivery may arrive twice only if a process was killed while the delivery was in flight or its result was not committed yet.',
+    'Two tests check the other tests: R4b plants bugs, each of which a reliability test must find, and R17 plants small mistakes (mutations), each of which an ordinary test must find.',
     '## What was found',
-    'Reliability tests found, for example, that a target with endless interim responses kept the service busy until the deadline (R9). [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list the findings, all of which are fixed.',
+    'R9 found, for example, that a target could keep the service busy until the deadline by sending interim (1xx) responses without end. [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list all findings. All of them are fixed.',
     ...missedPromises(rows),
     '## Run it',
-    `${inlineCode('npm test')} runs a short form of each reliability test that needs only Node and npm. ${inlineCode('npm run prove')} runs the full forms, some of which need Linux, root or strace. ${inlineCode('npm run prove -- R1')} runs one test; ${inlineCode('--count')} sets the number of runs, and ${inlineCode('--seed')} repeats a run. ${inlineCode('npm run docs')} writes all counters of the last full runs to ${inlineCode('build/reliability.md')}.`,
+    `${inlineCode('npm test')} runs a short form of the reliability tests that need only Node and npm. ${inlineCode('npm run prove')} runs the full forms of all. Some of these need Linux, root or strace. ${inlineCode('npm run prove -- R1')} runs one test. Its flag ${inlineCode('--count')} sets the number of runs, and ${inlineCode('--seed')} repeats a run that used this seed. ${inlineCode('npm run docs')} writes all counters of the last full runs to ${inlineCode('build/reliability.md')}.`,
   );
 }
 
@@ -46,7 +46,7 @@ type Row = { readonly proof: ReliabilityTest; readonly result: StoredResult | un
 function missedPromises(rows: readonly Row[]): string[] {
   const lines = rows
     .filter(({ result }) => (result?.broken.length ?? 0) > 0)
-    .map(({ proof, result }) => `- ${proof.id}: ${result?.broken.join('; ')}. ${proof.heldBack ?? ''}`.trim());
+    .map(({ proof, result }) => `- **${proof.id}**: ${proof.heldBack ?? ''} Measured: ${result?.broken.join('; ')}.`);
   return lines.length === 0 ? [] : ['## What does not hold', lines.join('\n')];
 }
 

@@ -71,10 +71,7 @@ function resourceCode(
 
   const plural = collection.slice(1);
   const [word, wordsOfAll] = [resourceType.replace('_', ' '), plural.replace('_', ' ')];
-  const [methodsType, factoryName] = [
-    toPascalCase(plural),
-    plural.replace(/_(.)/g, (_, letter) => letter.toUpperCase()),
-  ];
+  const [methodsType, factoryName] = [toPascalCase(plural), `create${toPascalCase(resourceType)}Methods`];
   const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
   const [outputFields, inputFields, changeFields] = [
     recordPropertiesOf(one.responseSchema),
@@ -103,7 +100,7 @@ function resourceCode(
     ...(extension === undefined ? [] : [[extension, '']]),
   ].map(([does = '', of = '', id]) => ({
     type: toPascalCase(does) + of,
-    made: `...${does}${does === 'deleteMethod' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
+    made: `...build${toPascalCase(does)}${does === 'deleteMethod' ? '' : of}(${['send', `'${plural}'`, ...(id === undefined ? [] : [id])].join()}),`,
   }));
 
   const withArticle = (article: string) => `${article}${/^[aeiou]/.test(word) ? 'n' : ''} ${word}`;
@@ -124,7 +121,7 @@ function resourceCode(
     export type ${filters} = PageWindow${isEmpty(filterFields) ? '' : ` & Optional<{${fieldDeclarations(filterFields, filterType)}}>`};`,
     `/** Methods for ${wordsOfAll}${parent === undefined ? '' : '; the first argument of `create` is the id of the parent'} (${clauses}). */
     export type ${methodsType} = ${methodGroups.map((one) => one.type).join(' & ')};`,
-    `/** Methods for ${wordsOfAll} at \`${collection}\`. */
+    `/** Creates the methods for ${wordsOfAll} at \`${collection}\`. */
     export function ${factoryName}(send: Send): ${methodsType} { return {${methodGroups.map((one) => one.made).join('')}}; }`,
   ].join('\n\n');
 }
@@ -154,7 +151,7 @@ const WIRE_TYPES = [
 
 /** Names that the file may import, by file. */
 const importsByFile: Readonly<Record<string, readonly string[]>> = {
-  calendars: ['ImportMethod', 'importMethod'],
+  calendars: ['ImportMethod', 'buildImportMethod'],
   'resource-methods': [
     'CompleteMethods',
     'CreateMethod',
@@ -163,7 +160,7 @@ const importsByFile: Readonly<Record<string, readonly string[]>> = {
     'EditableMethods',
     'GetMethod',
     'ListMethods',
-  ].flatMap((name) => [name, name.charAt(0).toLowerCase() + name.slice(1)]),
+  ].flatMap((name) => [name, `build${name}`]),
   transport: ['Send'],
   'api-types': [...WIRE_TYPES, 'Optional', 'PageWindow'],
 };

@@ -1,4 +1,4 @@
-/** Registers functions to run at the end of a test (pass `t`) or of a file (pass `{ after }` of node:test). */
+/** Registers functions that run at the end of a test (pass `t`) or of a file (pass `{ after }` of node:test). */
 export type Cleanup = { after(close: () => unknown): void };
 
 /** Runs `work`, and then the cleanups that it has registered, before the end of the test. */
@@ -11,6 +11,7 @@ export async function withCleanup<T>(work: (context: Cleanup) => Promise<T>): Pr
   }
 }
 
+/** The functions to run at the end of each test or file, in the order of registration. */
 const stacks = new WeakMap<Cleanup, (() => unknown)[]>();
 
 /**

@@ -17,6 +17,7 @@ export const TEST_EPOCH = Date.UTC(2025, 4, 1, 12);
 
 type Timer = { readonly dueAt: number; readonly run: () => void };
 
+/** Creates a clock that starts at `startTime` and stands still until it is advanced. */
 export function testClock(epoch = TEST_EPOCH): TestClock {
   let now = epoch;
   let wallClockOffsetMs = 0;

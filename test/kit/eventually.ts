@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 const MIN_DELAY_MS = 5;
 const MAX_DELAY_MS = 40;
 
-/** Polls `read` until `wanted` accepts its value. After `withinMs`, throws an error with the last value. */
+/** Polls `read` until `isWanted` accepts its value. After `withinMs`, throws an error with the last value. */
 export function eventually<T>(read: () => Promise<T> | T, wanted: (value: T) => boolean, withinMs = 5_000): Promise<T> {
   return poll(read, wanted, withinMs, MAX_DELAY_MS);
 }

@@ -25,6 +25,7 @@ export function currentCommit(): string | undefined {
   }
 }
 
+/** Returns the environment of a measurement that is taken now, on this machine. */
 export function measurementEnvironment(commit: string): MeasurementEnvironment {
   const processor = cpus()[0]?.model.trim() ?? 'processor';
   const memory = Math.round(totalmem() / 2 ** 30);

@@ -22,8 +22,8 @@ const seededBugs = mutations.filter((mutation) => mutation.planted !== undefined
 export const seededBugTest: ReliabilityTest = {
   id: 'R4b',
   name: 'planted',
-  title: 'bugs in a copy of the source, each with the reliability test that must find it',
-  promise: 'every bug is found, and the run passes without the bug',
+  title: 'a bug is planted in a copy of the source, and the reliability test that must find it runs',
+  promise: 'the reliability test finds every bug, and passes without the bug',
   unit: 'seeded bugs',
   smoke: undefined,
   full: seededBugs.length,
@@ -96,8 +96,8 @@ const COPY_COUNT = 2;
 export const mutationTest: ReliabilityTest = {
   id: 'R17',
   name: 'mutations',
-  title: 'mutations in a copy of the source, each with the test that must fail',
-  promise: 'each mutation fails its test, and the test passes without it',
+  title: 'a small mistake (mutation) is made in a copy of the source, and the test that must find it runs',
+  promise: 'the test fails with the mutation, and passes without it',
   unit: 'mutations',
   smoke: undefined,
   full: mutations.length,

@@ -34,7 +34,10 @@ export function formatDayRange(startDate: string, dueDate: string): string {
   return startText === '' ? `until ${dueText}` : `${startText} – ${dueText}`;
 }
 
-/** Replaces the day of an API timestamp and keeps its time of day. An empty day clears the date. */
+/**
+ * Replaces the day of an API timestamp and keeps its time of day. Returns a date for an API request: `20270420` if no
+ * time is set, otherwise `2027-04-20 14:30:00`. An empty day returns `''`, which clears the date.
+ */
 export function replaceDay(previousTimestamp: string, day: string): string {
   if (day === '') return '';
   return timeOrEmpty(previousTimestamp) === '' ? day.replaceAll('-', '') : `${day} ${previousTimestamp.slice(11)}`;

@@ -64,4 +64,5 @@ export function currentSession(): CurrentSession {
   return value;
 }
 
+/** Whether the signed-in user has the rights of an admin. An owner has them, too. */
 export const isAdmin = () => currentSession().user.role !== 'member';

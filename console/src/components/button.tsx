@@ -10,6 +10,7 @@ export type ButtonProps = {
   readonly label?: string;
   readonly type?: 'button' | 'submit';
   readonly disabled?: boolean;
+  /** State of a toggle button; omitted for any other button. */
   readonly pressed?: boolean;
   readonly onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => void;
   readonly children?: ComponentChildren;

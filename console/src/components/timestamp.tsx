@@ -1,6 +1,7 @@
 /** The zero timestamp of the API. It means that something has never happened. */
 const ZERO_TIMESTAMP = '0000-00-00 00:00:00';
 
+/** Units of relative times with their length in seconds, longest first. */
 const TIME_UNITS = [
   ['year', 31_536_000],
   ['month', 2_592_000],
@@ -46,6 +47,7 @@ export function RelativeTime({
   );
 }
 
+/** Formats of `ClockTime`: for a time on the current day, and for any other time. */
 const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 const dateTimeFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',

@@ -42,6 +42,7 @@ const commentResource: DeletableResource<CommentOrReply> = {
 type CommentsProps = {
   readonly projectId: string;
   readonly task?: Task;
+  /** Name of the task or project whose comments are shown. */
   readonly subjectName: string;
   /** The parent component increments this counter to reload the comments, after tasks or subtasks have changed. */
   readonly reloadCount?: number;

@@ -29,8 +29,8 @@ export type PagedRecords<T> = Pick<Query<unknown>, 'errorText' | 'isLoading' | '
 const EMPTY_PAGING = { offset: 0, limit: RECORDS_PER_PAGE, total_records: 0 };
 
 /**
- * Moves the focus to the page title if the focused row was deleted. Otherwise keyboard users would start again at the
- * top of the document.
+ * Moves the focus to the page title if no element has the focus, because the focused row was deleted. Otherwise
+ * keyboard users would start again at the top of the document.
  */
 function restoreFocus(): void {
   requestAnimationFrame(() => {
@@ -39,7 +39,11 @@ function restoreFocus(): void {
   });
 }
 
-/** Loads a page of a list; keeps the previous page visible while the next page is loading. */
+/**
+ * Loads a page of a list; keeps the previous page visible while the next page is loading.
+ *
+ * @param inputs the values that `load` depends on: the page is loaded again when they change
+ */
 export function useRecords<T>(
   load: (signal: AbortSignal) => Promise<Page<T>>,
   inputs: readonly unknown[],

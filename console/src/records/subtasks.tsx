@@ -36,6 +36,7 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
   useEffect(() => {
     if (task.completed === '1') for (const row of records.rows ?? []) records.replace({ ...row, completed: '1' });
   }, [task.completed]);
+  /** Wraps an update of the list, so that it also calls `onCountChange`. */
   const notifyAfterUpdate = (updateList: (subtask: Subtask) => void) => (subtask: Subtask) => {
     updateList(subtask);
     onCountChange();

@@ -77,6 +77,7 @@ type TaskListProps = {
 export function TaskList({ projects, projectId, onTasksChange = () => {} }: TaskListProps) {
   const filters = readTaskFilters(projectId);
   const records = useRecords((signal) => listFullPage(client.tasks, filters, signal), [filters], taskResource.idOf);
+  /** Wraps an update of the list, so that it also calls `onTasksChange`. */
   const notifyAfterUpdate = (updateList: (task: Task) => void) => (task: Task) => {
     updateList(task);
     onTasksChange();

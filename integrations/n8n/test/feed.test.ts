@@ -85,7 +85,7 @@ test('a cursor that is gone is reported once, and the workflow continues with ne
   const made = feed();
   made.workflow.getStaticData('node', made.node).cursor = '999999999';
   const trigger = await startTrigger(t, made);
-  await trigger.failed();
+  await trigger.waitForError();
   await eventually(
     () => made.workflow.getStaticData('node', made.node).cursor,
     (cursor) => cursor !== '999999999',
@@ -104,7 +104,7 @@ test('a revoked key is reported once; with a new key nothing was missed', async 
   const made = feed({}, { apiKey: key });
   const trigger = await startTrigger(t, made);
   await service.carillon.keys.revoke(id);
-  await trigger.failed();
+  await trigger.waitForError();
   const missed = await events.create(launch);
   made.additionalData.credentialsHelper = feed().additionalData.credentialsHelper;
   await trigger.waitForItems(1);

@@ -54,7 +54,7 @@ export type HostedNode = {
 /**
  * Creates a workflow with one node of this package.
  *
- * @param host base URL of n8n's webhooks
+ * @param hostUrl base URL of n8n's webhooks
  */
 export function createHostedNode(
   name: string,
@@ -143,7 +143,7 @@ function hookContext({ workflow, node, additionalData }: HostedNode, why: 'activ
   return withLogCapture(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
 }
 
-/** The result of one POST to an n8n webhook. */
+/** The result of one POST to an n8n webhook: the status of the response, and the items that started the workflow. */
 export type WebhookResult = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
 
 /** Starts an HTTP server that handles webhooks like the web server of n8n. */
@@ -165,7 +165,7 @@ export async function startWebhookHost(context: Cleanup) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     add: (workflow: HostedNode) => workflows.push(workflow),
-    rung: webhookResults,
+    webhookResults,
     /** Resolves when `count` notifications in total have been answered. */
     async waitForResults(count: number): Promise<readonly WebhookResult[]> {
       while (webhookResults.length < count) await told.promise;
@@ -243,7 +243,7 @@ export async function startTrigger(cleanup: Cleanup, { workflow, node, type, add
     items,
     errors,
     waitForItems: (count: number) => waitUntil(() => items.length >= count),
-    failed: () => waitUntil(() => errors.length > 0),
+    waitForError: () => waitUntil(() => errors.length > 0),
     close: async () => response?.closeFunction?.(),
   };
 }

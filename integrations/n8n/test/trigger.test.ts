@@ -48,7 +48,7 @@ test('an active workflow has a hook of its kind, gets the record, and leaves no 
   assert.equal(await activate(made), true, 'activated again, as at a start of n8n, it is found');
   assert.equal((await hooksOf(made)).length, 1);
 
-  const count = host.rung.length;
+  const count = host.webhookResults.length;
   const event = await service.carillon.events.create(launch);
   const { status, items } = (await host.waitForResults(count + 1))[count] ?? {};
   assert.equal(status, 200);
@@ -68,7 +68,7 @@ test('a hook test and a deleted record get 200 and start nothing', async () => {
   const made = createWorkflow('new_client');
   await activate(made);
   const [hook] = await hooksOf(made);
-  const count = host.rung.length;
+  const count = host.webhookResults.length;
   await service.carillon.hooks.test(hook?.id ?? '');
   const tested = (await host.waitForResults(count + 1))[count];
   assert.deepEqual([tested?.status, tested?.items], [200, []]);
@@ -91,7 +91,7 @@ test('an address of another service is rejected, and the key is not sent there',
     `${service.baseUrl}/v2/keys/1`,
     undefined,
   ]) {
-    const count = host.rung.length;
+    const count = host.webhookResults.length;
     assert.equal((await post(webhookUrl(made), { resource_url })).status, 400);
     assert.deepEqual((await host.waitForResults(count + 1))[count]?.items, []);
   }
@@ -151,7 +151,7 @@ test('X1 a hook that ended while n8n was down is restored at the next start, and
     {},
     { ...credentials, apiKey: 'revoked' },
   ).additionalData.credentialsHelper;
-  const count = host.rung.length;
+  const count = host.webhookResults.length;
   const task = await service.carillon.tasks.create(project_id, { task_name: 'Missed' });
   assert.deepEqual(
     (await host.waitForResults(count + 3)).slice(count).map(({ status }) => status),

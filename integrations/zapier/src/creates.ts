@@ -3,7 +3,10 @@ import { apiRootOf } from './connection';
 import { readInputFields, toInputField } from './inputs';
 import { type Field, type ResourceType, resourceTypes, titleOf, toZapierRecord } from './table';
 
-/** An action that every resource type can offer. Its path may contain an id; `body` is the fixed part of the body. */
+/**
+ * An action that every resource type can offer. `idFieldNameOf` returns the name of the input field for the id in the
+ * path, and `fixedBody` is the part of the body that does not depend on the input.
+ */
 type ActionDefinition = {
   name: string;
   says: string;

@@ -51,12 +51,14 @@ export const triggers = Object.fromEntries(
   [...hookTriggers, ...choiceTriggers].map((trigger) => [trigger.key, trigger]),
 );
 
+/** Describes an event kind as a clause, such as `a task is completed`. */
 function describeKind(kind: string): string {
   const [what, resourceType = ''] = kind.split('_');
   const article = /^[aeio]/.test(resourceType) ? 'an' : 'a';
   return what === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
 }
 
+/** Returns the filters with which a list contains only records that fit the event kind. */
 function examplesOf(kind: string): Record<string, string> {
   return kind.startsWith('completed_') ? { status: 'completed' } : {};
 }

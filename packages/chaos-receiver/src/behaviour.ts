@@ -17,6 +17,7 @@ export type Behaviour = {
   readonly slug: string;
   /** One sentence that says what the receiver sends or does. */
   readonly description: string;
+  /** The result that a correct sender observes. */
   readonly senderSees: SenderResult;
   /** The point at which the behaviour starts; default `request`. */
   readonly startsAt?: StartPhase;
@@ -28,6 +29,7 @@ export type Behaviour = {
   readonly run: (connection: Connection) => void | Promise<void>;
 };
 
+/** The outcome of a delivery at the sender. `ended`: the sender ends the subscription. */
 export type SenderOutcome = 'delivered' | 'ended' | 'failed';
 
 /**

@@ -73,7 +73,9 @@ export type CertificateContent = {
  * only this process.
  */
 export type CertificateAuthority = {
+  /** Certificate of the authority in PEM, which the sender has to trust. */
   readonly certificate: string;
+  /** When the authority was created, in milliseconds since the epoch. */
   readonly createdAt: number;
   /** Host names and IP addresses of the receiver. */
   readonly hosts: readonly string[];

@@ -8,6 +8,7 @@ export type ReceivedRequest = {
   readonly headers: Readonly<Record<string, string>>;
   /** The first bytes of the body, decoded as UTF-8. */
   readonly body: string;
+  /** Number of bytes of the body that have arrived. `body` contains only the first of them. */
   readonly bodyBytes: number;
 };
 
@@ -15,6 +16,7 @@ export type ReceivedRequest = {
 const MAX_STORED_BYTES = 64 * 1_024;
 const MAX_REPORTED_BODY_BYTES = 2_048;
 
+/** A part of a request to wait for. The part `request-body` has arrived with the first byte of the body. */
 type RequestPart = 'request-head' | 'request-body' | 'request';
 
 /** Reads one request leniently: it only requires a request head, since senders may misbehave as well. */

@@ -12,15 +12,19 @@ import { createScript, parseScript, type Script } from './script.ts';
 
 /** Report on one connection, created after the connection has ended. */
 export type ConnectionReport = {
+  /** When the connection was accepted, in milliseconds since the epoch. */
   readonly at: number;
   readonly port: number;
+  /** Address and port of the sender. */
   readonly from: string;
   /** Undefined if the sender closed the connection before the request path selected a behaviour. */
   readonly behaviour: Behaviour | undefined;
+  /** Whether the TLS handshake was completed. */
   readonly tls: boolean;
   readonly request: ReceivedRequest | undefined;
   readonly bytesRead: number;
   readonly bytesWritten: number;
+  /** Duration of the connection, in milliseconds. */
   readonly ms: number;
   /** The reason why the TLS handshake failed, or why the path has no behaviour. */
   readonly error: string | undefined;

@@ -63,7 +63,7 @@ export async function fetchNotifiedRecord(
   return recordReaders[resourceType](resources, id, options);
 }
 
-/** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `root`. */
+/** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `apiRoot`. */
 export function parseRecordUrl(
   root: string,
   resourceUrl: string,

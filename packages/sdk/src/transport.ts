@@ -14,6 +14,7 @@ export type CredentialsProvider = () => Credentials;
 
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
+/** Returns the value without surrounding white space. Throws a TypeError if it cannot be the value of a header. */
 export function requireHeaderValue(name: string, value: string): string {
   // A key that was read from a file ends with a newline, and a key from the environment may be missing.
   const trimmedValue = typeof value === 'string' ? value.trim() : '';
@@ -111,7 +112,7 @@ export type TransportOptions = {
 };
 
 /**
- * Creates a `Send` for requests below `root`. Redirects are never followed, because they would leak the key.
+ * Creates a `Send` for requests below `apiRoot`. Redirects are never followed, because they would leak the key.
  *
  * The call rejects with a {@link CarillonError}, with the reason of the caller's signal, or with a TypeError for a path
  * segment that would change the path or an invalid header value.

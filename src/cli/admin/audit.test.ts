@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('audit lists entries, including those of the command line, by account, action or time, or all', async (t) => {
     const environment = { CARILLON_DATABASE: await database(t) };
     const command = (...args: string[]): Promise<Json> => carillonJson(args, { environment });

@@ -24,7 +24,7 @@ import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts'
 import { loadRelease, type Release, releases } from '../../../test/kit/service/packages.ts';
 import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
 import { type StartedProcess, startProcess, startServiceProcess } from '../../../test/kit/service/service-process.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { getNewestVersion } from '../../store/migrate.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
@@ -355,7 +355,7 @@ test('a backup of an older version is migrated during the restore, and itself st
   assert.equal(account.count, 2);
 });
 
-for (const { test, serviceProcess } of stores) {
+for (const { test, serviceProcess } of everyStore) {
   test('C5 X1 a copy put in place by other means begins a new epoch: lost ids and Webhook-Ids are not issued again; ended hooks still get what they missed', async (t) => {
     const target = await startTarget(t);
     const first = await serviceProcess(t);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { findRiskyOrigins } from '../../config/origins.ts';
 import { countMissingRecords } from '../../delivery/maintenance/integrity-check.ts';
@@ -229,6 +229,7 @@ async function checkFutureOccurrences(inspection: DatabaseInspection, clock: Clo
   ];
 }
 
+/** How long the system clock is compared with the monotonic clock, which never jumps. */
 const CLOCK_SAMPLE_MS = 100;
 const [MIN_PLAUSIBLE_YEAR, MAX_PLAUSIBLE_YEAR] = [2026, 2100];
 
@@ -238,7 +239,7 @@ async function checkSystemClock(clock: Clock): Promise<Finding> {
   if (year < MIN_PLAUSIBLE_YEAR || year > MAX_PLAUSIBLE_YEAR)
     return faultFinding(checkName, `the clock of this machine says ${year}; set it, and synchronize it with NTP`);
   const [startWallMs, startMonotonicMs] = [clock.now(), clock.monotonic()];
-  await new Promise<void>((resolve) => clock.after(CLOCK_SAMPLE_MS, resolve));
+  await sleep(clock, CLOCK_SAMPLE_MS);
   const driftMs = Math.abs(clock.now() - startWallMs - (clock.monotonic() - startMonotonicMs));
   if (driftMs > CLOCK_SAMPLE_MS)
     return warningFinding(checkName, `the clock jumped by ${Math.round(driftMs)} ms just now; synchronize it with NTP`);

@@ -10,7 +10,7 @@ import { startMailServer } from '../../../test/kit/network/mail.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { loadConfig } from '../../config/load.ts';
 import type { OptionName } from '../../config/options.ts';
@@ -339,7 +339,7 @@ test('doctor checks DNS, and an unreachable network does not crash it', async ()
   assert.deepEqual(await findingsOf('egress', { resolve: undefined }), ['ok: not checked, because of --offline']);
 });
 
-for (const { test, name, database, testService } of stores) {
+for (const { test, name, database, testService } of everyStore) {
   const look = async (address: string) => {
     const parsed = parseDatabaseUrl(address);
     if ('fault' in parsed) throw new Error(parsed.fault);

@@ -6,9 +6,9 @@ import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
 import { fillAccount } from '../../../test/kit/service/full-accounts.ts';
 import { temporaryFolder } from '../../../test/kit/service/service.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   /** Creates a database with one account, and a folder for files. */
   async function createFilledDatabase(t: Cleanup) {
     const from = await database(t);

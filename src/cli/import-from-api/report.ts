@@ -6,7 +6,9 @@ import type { HookResult } from './hooks.ts';
 /** Result of an import from another service. */
 export type ImportResult = {
   readonly accountResult: ImportAccountResult;
+  /** The new API key of the owner. */
   readonly key: string;
+  /** Link with which the owner sets a passphrase for the console. */
   readonly link: string;
   readonly paths: { readonly report: string; readonly idMap: string };
   /** Hooks of the source service; undefined if they could not be read. */

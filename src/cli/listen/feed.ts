@@ -1,3 +1,4 @@
+import { computeBackoffMs } from '../../async/backoff.ts';
 import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry, FeedFilters, FeedPage } from '../../../packages/sdk/src/notifications.ts';
@@ -131,16 +132,16 @@ const MAX_BACKOFF_MS = 30_000;
 
 /** Exponential backoff for the requests of this command. Call `reset` after a success. */
 export class Backoff {
-  #nextWaitMs = INITIAL_BACKOFF_MS;
+  #retryCount = 0;
 
   takeNextWaitMs(): number {
-    const waitMs = this.#nextWaitMs;
-    this.#nextWaitMs = Math.min(2 * waitMs, MAX_BACKOFF_MS);
+    const waitMs = computeBackoffMs(this.#retryCount, INITIAL_BACKOFF_MS, MAX_BACKOFF_MS);
+    this.#retryCount += 1;
     return waitMs;
   }
 
   reset(): void {
-    this.#nextWaitMs = INITIAL_BACKOFF_MS;
+    this.#retryCount = 0;
   }
 }
 

@@ -65,6 +65,7 @@ export type ListenSettings = {
   readonly selectedKinds: ReadonlySet<HookKind>;
   /** URL that occurrences are forwarded to; undefined without forwarding. */
   readonly target: string | undefined;
+  /** Timeout for the response of the target. */
   readonly timeoutMs: number;
   readonly secret: string | undefined;
 };

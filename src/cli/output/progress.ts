@@ -7,7 +7,9 @@ import { type Output, stderr } from './screen.ts';
 /** Flags of long-running commands. */
 export type ProgressFlags = DatabaseFlags & { readonly quiet?: true };
 
+/** Minimum interval between two updates of the bar on a terminal. */
 const REDRAW_INTERVAL_MS = 100;
+/** Minimum interval between two progress lines if the output is not a terminal. */
 const LINE_INTERVAL_MS = 5_000;
 
 const MAX_BAR_WIDTH = 32;

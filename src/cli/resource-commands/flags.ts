@@ -80,8 +80,10 @@ function fieldSchemasOf(bodySchema: JsonSchema | undefined): Readonly<Record<str
   return (bodySchema?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
 }
 
+/** Returns the values of an enum; empty if any value is allowed. */
 const allowedValuesOf = (schema: JsonSchema): readonly unknown[] => (Array.isArray(schema.enum) ? schema.enum : []);
 
+/** Returns the words that help and completion suggest for a flag: the values of its enum, or of its list elements. */
 function choicesOf(schema: JsonSchema): readonly string[] {
   return enumStringsOf(schema.type === 'array' ? (schema.items as JsonSchema) : schema);
 }

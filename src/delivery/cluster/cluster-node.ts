@@ -1,11 +1,12 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { ClusterSession, CommitEvents, Store, Tx } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { claimLeases, findHooksWithWork, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
@@ -109,7 +110,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    */
   #leaseValidUntilWallTime = 0;
   #runningHeartbeat: Promise<void> | undefined;
+  /** Whether `stop` was called: no further heartbeat is sent. */
   #isStopped = false;
+  /** Whether a graceful shutdown has begun: no attempt starts and no hook is claimed, but heartbeats continue. */
   #isLeaving = false;
   #isHeartbeatFailing = false;
   #cancelHeartbeat: () => void = () => undefined;
@@ -338,7 +341,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    */
   async #waitForAcks({ endedHooks, changedSecrets, origin }: CommitEvents): Promise<void> {
     if (endedHooks.size + changedSecrets.size === 0 || origin !== 'here') return;
-    for (const batch of splitIntoAckBatches([...endedHooks.keys(), ...changedSecrets]))
+    for (const batch of splitIntoBatches([...endedHooks.keys(), ...changedSecrets], HOOKS_PER_ACK_QUERY))
       await this.#waitForBatchAcks(batch);
   }
 
@@ -359,13 +362,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .execute()
         .catch(() => hookIds);
     while ((await findUnacknowledgedHooks()).length > 0)
-      await new Promise<void>((resolve) => realClock.after(ACK_POLL_INTERVAL_MS, resolve));
+      await sleep(realClock, ACK_POLL_INTERVAL_MS);
   }
-}
-
-function* splitIntoAckBatches(hookIds: readonly number[]): Generator<number[]> {
-  for (let start = 0; start < hookIds.length; start += HOOKS_PER_ACK_QUERY)
-    yield hookIds.slice(start, start + HOOKS_PER_ACK_QUERY);
 }
 
 /** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */

@@ -12,9 +12,11 @@ export type LocalErrorCode =
   | 'stopped'
   | 'broken';
 
+/** The parts of an outcome, by `kind`; see `AttemptOutcome` for `note` and `retryAfterMs`. */
 export type TargetFailure = { kind: 'failed'; cause: FailureCode; note?: string };
 export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
 type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number };
+/** The outcome of an attempt before its duration is added. */
 export type AttemptResult = TargetResponse | TargetFailure | LocalError;
 
 /**

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -13,7 +13,7 @@ import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
 import { findNextPending } from './queries.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   const NOW = Date.UTC(2026, 0, 1);
   const healthy = { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' };
   const failing = { failures: 1, dueAt: NOW + 5_000, retryDeliveryId: 1, lastOutcome: '500' };

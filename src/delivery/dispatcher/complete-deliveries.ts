@@ -20,6 +20,7 @@ export type Completion = {
     readonly beganAt: number;
     readonly outcome: string;
     readonly durationMs: number;
+    /** Whether the attempt counts as a failure of the hook. */
     readonly isCounted: boolean;
     readonly reason: string;
   };
@@ -34,6 +35,7 @@ export type Completion = {
     readonly retryDeliveryId: number | null;
     readonly lastOutcome: string;
   };
+  /** Set if this result ends the hook. */
   readonly endedReason?: EndedReason;
 };
 
@@ -201,6 +203,7 @@ type DeliveryReference = { readonly deliveryId: number };
 
 const deliveryIdsOf = (deliveries: readonly DeliveryReference[]) => deliveries.map(({ deliveryId }) => deliveryId);
 
+/** The columns that a delivery keeps when it moves from `pending_deliveries` to `finalized_deliveries`. */
 const copiedColumns = [
   'account_id',
   'user_id',

@@ -1,5 +1,5 @@
 import { waitForBatch } from '../../async/wait-for-batch.ts';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 import type { Lease } from '../cluster/leases.ts';
@@ -84,7 +84,7 @@ export class Completer {
           completions: this.#uncommittedCompletions.length,
         });
         if (this.#hasStoppedRetrying) return false;
-        await new Promise<void>((resolve) => clock.after(COMMIT_RETRY_DELAY_MS, resolve));
+        await sleep(clock, COMMIT_RETRY_DELAY_MS);
       }
     }
   }

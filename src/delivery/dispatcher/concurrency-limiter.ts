@@ -4,8 +4,8 @@ import type { StartRateLimiter } from './start-rate-limiter.ts';
 type Permit = { readonly accountId: number; readonly host: string; readonly isProven: boolean };
 
 /**
- * A wait list: the hook queues of one account and one host that wait for a permit. The wait list with the lowest
- * `sequence` number is served first.
+ * A wait list: the hook queues of one account and one host that wait for a permit of this account and host, or for an
+ * unproven permit (`isForUnprovenPermit`). The wait list with the lowest `sequence` number is served first.
  */
 type WaitList<Queue> = {
   readonly accountId: number;
@@ -85,6 +85,7 @@ export class ConcurrencyLimiter<Queue extends Permit> {
     return { accountId, host, isProven };
   }
 
+  /** Releases the permit of an attempt that has ended. */
   release({ accountId, host, isProven }: Permit): void {
     releasePoolPermit(this.#accountPools, accountId);
     releasePoolPermit(this.#hostPools, host);
@@ -153,7 +154,7 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   /**
    * Adds a queue to the wait list of its account and host.
    *
-   * @param isUnproven whether the queue waits for an unproven permit, not for a permit of its account or host
+   * @param isForUnprovenPermit whether the queue waits for an unproven permit, not for a permit of its account or host
    */
   #addToWaitList(queue: Queue, isUnproven: boolean): void {
     const { accountId, host } = queue;

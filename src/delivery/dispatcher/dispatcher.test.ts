@@ -6,7 +6,7 @@ import { fixedJitterRandom, TEST_EPOCH, testClock } from '../../../test/kit/cloc
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import type { Clock } from '../../clock.ts';
 import { createLog } from '../../log.ts';
 import { Problem } from '../../problems.ts';
@@ -23,7 +23,7 @@ import { createSignatureHeaders } from '../transport/signature.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
   const HOOK = 1;
   const otherHook = {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Random } from '../../secrets.ts';
 import type { CommitEvents, NewPendingDelivery, Store } from '../../store/store.ts';
@@ -68,11 +68,15 @@ export type DispatcherDeps = {
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
   readonly hookAlerts: EnqueueHookAlerts;
   readonly log: Log;
+  /** Returns the public base URL of this service, with which each `resource_url` begins (C10). */
   readonly baseUrl: () => string;
+  /** The retry delays after the first and after the second failure of a hook, without jitter (C18). */
   readonly retryDelaysMs: readonly [number, number];
+  /** Time limit of an attempt, from the DNS query to the head of the response (C21). */
   readonly attemptTimeoutMs: number;
   /** Concurrency limit of one host, over all accounts. */
   readonly maxAttemptsPerHost: number;
+  /** Called after each attempt, for the metrics. `lateMs`: how much later than due the attempt began. */
   readonly onAttemptFinished: (finishedAttempt: {
     outcome: string;
     result: Decision['is'];
@@ -141,7 +145,7 @@ export class Dispatcher {
   readonly #completer: Completer;
   #isStopping = false;
   #cancelPoll: () => void = () => undefined;
-  /** Called when an attempt ended, a result was committed or a claim finished; wakes `#drain` during shutdown. */
+  /** Wakes `#drain` during shutdown; called when an attempt ended, a result was committed or a claim finished. */
   #onProgress: () => void = () => undefined;
 
   constructor(deps: DispatcherDeps) {
@@ -280,7 +284,7 @@ export class Dispatcher {
       if (this.#inFlightAttempts.size === 0) return;
       await (areReleased
         ? progress
-        : new Promise<void>((resolve) => this.#deps.clock.after(LEASE_RETRY_DELAY_MS, resolve)));
+        : sleep(this.#deps.clock, LEASE_RETRY_DELAY_MS));
     }
   }
 
@@ -352,6 +356,7 @@ export class Dispatcher {
     if (unacknowledgedHookIds.length > 0) void this.#acknowledgeSecrets(unacknowledgedHookIds);
   }
 
+  /** Acknowledges secret rotations, with retries. Afterwards the new secrets may be read. */
   async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
     const { leaseManager, clock, log } = this.#deps;
     for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
@@ -363,7 +368,7 @@ export class Dispatcher {
           return false;
         },
       );
-      if (!isAcknowledged) await new Promise<void>((resolve) => clock.after(LEASE_RETRY_DELAY_MS, resolve));
+      if (!isAcknowledged) await sleep(clock, LEASE_RETRY_DELAY_MS);
     }
     for (const hookId of hookIds) {
       this.#acknowledgingHookIds.delete(hookId);
@@ -372,6 +377,7 @@ export class Dispatcher {
     this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
   }
 
+  /** Claims a hook again after its queue was discarded, whatever kind of work is pending. */
   #reclaim(hookId: number): void {
     this.#wake(hookId, 'pending');
     this.#wake(hookId, 'manual');
@@ -402,6 +408,7 @@ export class Dispatcher {
    * Adds work to the queue of a hook, or claims the hook if it has no queue here.
    *
    * @param rows the new pending deliveries; undefined if they have to be read
+   * @param workType pending deliveries, or manual attempts
    */
   #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDelivery[]): void {
     const queue = this.#queues.get(hookId);
@@ -460,6 +467,7 @@ export class Dispatcher {
     this.#schedule([queue]);
   }
 
+  /** Sets the retry timer of a queue, which schedules the queue when its next attempt is due. */
   #wakeWhenDue(queue: HookQueue, now: number): void {
     const waitMs = queue.computeNextWaitMs(now);
     if (waitMs <= 0) return;

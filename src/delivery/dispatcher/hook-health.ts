@@ -142,6 +142,7 @@ export const countLocalErrorsBefore = (health: HookHealth, beganAt: number): num
 const isRepeatedLocalError = ({ localErrors, lastLocalErrorAt }: HookHealth, beganAt: number): boolean =>
   localErrors > 0 && beganAt <= lastLocalErrorAt;
 
+/** Returns the health after a local error: the pause begins, or lasts longer if it has begun already. */
 function pause(health: HookHealth, { beganAt }: DecidedAttempt, now: number, waitMs: number): HookHealth {
   const isClockSetBack = now < health.lastLocalErrorAt;
   const isFurtherError = isClockSetBack || !isRepeatedLocalError(health, beganAt);

@@ -54,7 +54,7 @@ export type FinishedAttempt = {
  *   start one at a time, the one that failed first before the others (C18).
  * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
- * - READY: up to `concurrency` attempts are in flight at a time.
+ * - READY: up to `concurrencyLimit` attempts are in flight at a time.
  * - IDLE: no delivery is pending, and all state of the queue is in the database. The lease may be released.
  *
  * The table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
@@ -78,6 +78,7 @@ export class HookQueue {
   isPrefetching = false;
   /** Whether the database may contain manual attempts after `lastReadManualAttemptId`. */
   hasUnreadManualAttempts = true;
+  /** See the getter `feedReadPosition`. */
   #feedReadPosition = 0;
   /** Manual attempts are read once, in the order of their ids. */
   lastReadManualAttemptId = 0;
@@ -90,11 +91,13 @@ export class HookQueue {
 
   /** Pending deliveries that were read and are not in flight, in sending order. */
   readonly #waitingDeliveries: PendingDelivery[] = [];
+  /** Manual attempts that were read and are not in flight, in sending order. */
   readonly #manualAttempts: PendingDelivery[] = [];
   /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
   readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
   /** Ids of deliveries that commit events have pushed. If the next read returns them again, they are skipped. */
   readonly #pushedDeliveryIds = new Set<number>();
+  /** The highest feed position of a delivery that a commit event has pushed. */
   #maxPushedPosition = 0;
   /**
    * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
@@ -103,6 +106,7 @@ export class HookQueue {
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
   #isClosed = false;
+  /** Cancels the retry timer. */
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -143,6 +147,7 @@ export class HookQueue {
     return countLocalErrorsBefore(this.#health, flight.beganAt);
   }
 
+  /** Whether the queue has ended: nothing starts any more (state ENDED). */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -289,6 +294,7 @@ export class HookQueue {
     this.#uncommittedDeliveryIds.delete(deliveryId);
   }
 
+  /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
   beginAttempt(row: PendingDelivery, now: number): InFlightAttempt {
     const { stored, pausedUntil, countedFailures } = this.#health;
     const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, stored.dueAt ?? 0, pausedUntil);
@@ -359,6 +365,7 @@ export class HookQueue {
     for (const flight of this.#inFlightAttempts.values()) flight.abortUnsent();
   }
 
+  /** Cancels the current retry timer, and keeps the function that cancels the new one. */
   setRetryTimer(cancelTimer: () => void): void {
     this.#cancelTimer();
     this.#cancelTimer = cancelTimer;
@@ -449,7 +456,8 @@ function hostAndPortOf(target: string): string {
 }
 
 /**
- * Returns the state of a delivery after a failed manual attempt: a test is dropped, any other delivery stays pending.
+ * Returns the state of a delivery after an attempt that is not retried: a test is dropped, any other delivery stays
+ * pending.
  */
 function getManualFailureState(row: PendingDelivery): Completion['deliveryState'] {
   return row.position === null ? 'dropped' : 'pending';

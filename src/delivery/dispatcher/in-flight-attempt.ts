@@ -12,7 +12,9 @@ export class InFlightAttempt {
    * of this attempt is part of that failure.
    */
   readonly failureCountAtStart: number;
+  /** Aborts the request of this attempt. */
   readonly #abortController = new AbortController();
+  /** Whether bytes of the webhook may have been sent. */
   #isDialled = false;
   #isAbortRequested = false;
 
@@ -27,7 +29,7 @@ export class InFlightAttempt {
     return this.#abortController.signal;
   }
 
-  /** Called when the target is connected: from now on, bytes of the webhook may be sent. */
+  /** Called right before the first byte is sent: from now on, the target may receive the webhook. */
   markDialled(): void {
     this.#isDialled = true;
   }

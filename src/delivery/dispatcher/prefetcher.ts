@@ -15,9 +15,11 @@ export type PrefetcherDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** Returns false while this node is stopping or its leases are not valid. */
   readonly mayPrefetch: () => boolean;
   /** Returns false while the acknowledgement of a secret rotation is not committed (X8). */
   readonly mayReadSecrets: (queue: HookQueue) => boolean;
+  /** Called after the data of a queue was loaded, so that its attempts can start. */
   readonly onPrefetched: (queue: HookQueue) => void;
 };
 

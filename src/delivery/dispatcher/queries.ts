@@ -35,6 +35,7 @@ export type PendingDelivery = {
   readonly manualAttemptId: number | null;
 };
 
+/** The columns of `hooks` that a `HookQueueRow` is made of. */
 const queueColumns = [
   'hook_id',
   'account_id',
@@ -193,6 +194,7 @@ export function toPendingDeliveries(rows: readonly PendingDeliveryRow[]): Pendin
     .sort((one, other) => Number(one.position) - Number(other.position));
 }
 
+/** A page of deliveries of a hook. `afterKey`: the feed position or manual attempt id after which the page begins. */
 type PageRequest = { readonly hookId: number; readonly afterKey: number; readonly limit: number };
 
 const selectPendingAfter = prepareQuery(

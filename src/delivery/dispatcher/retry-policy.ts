@@ -1,4 +1,5 @@
 import type { AttemptOutcome, AttemptResult, LocalErrorCode } from './attempt-outcome.ts';
+import { computeBackoffMs } from '../../async/backoff.ts';
 
 /** Consecutive failures that end a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
@@ -22,6 +23,7 @@ const MIN_PAUSE_FRACTION = 1 / 5;
  */
 const MIN_PAUSE_MS = 1_000;
 
+/** The reasons for which a hook ends, as the API returns them in `ended_reason`. */
 export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
 
 export type EndedReason = (typeof endedReasons)[number];
@@ -120,7 +122,7 @@ function computeRetryDelayMs({ outcome, retryDelaysMs, jitterFraction }: Attempt
 
 /** Returns the exponential backoff after consecutive local errors, from 1 to 60 seconds (C19). */
 function computeLocalErrorWaitMs(previousErrors: number): number {
-  return Math.min(MIN_LOCAL_ERROR_WAIT_MS * 2 ** Math.min(previousErrors, 10), MAX_LOCAL_ERROR_WAIT_MS);
+  return computeBackoffMs(previousErrors, MIN_LOCAL_ERROR_WAIT_MS, MAX_LOCAL_ERROR_WAIT_MS);
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 
 export type StartRateDeps = {
   readonly clock: Clock;
-  /** Maximum number of starts per interval of `everyMs`. */
+  /** Maximum number of starts per interval of `intervalMs`. */
   readonly maxStarts: number;
   readonly everyMs: number;
   /** Called when the next interval begins, with all permits renewed. */

@@ -5,7 +5,7 @@ import { atEnd } from '../../../test/kit/cleanup.ts';
 import { fixedJitterRandom, testClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { Problem } from '../../problems.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -17,7 +17,7 @@ import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { requestRedelivery } from '../outbox/restore-hook.ts';
 import { Dispatcher } from './dispatcher.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   /** Starts a dispatcher with a scripted target, on a database whose writes can be made to fail. */
   async function startWithOneHook(t: TestContext) {
     const store = await openStoreAt(t, await database(t));

@@ -4,10 +4,10 @@ import { pino } from 'pino';
 import { testClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { ReadReceipts } from './read-receipts.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   async function open(t: TestContext) {
     const store = await openStoreAt(t, await database(t));
     const clock = testClock();

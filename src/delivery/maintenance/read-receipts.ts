@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval at which buffered receipts are written (write-behind). */
 const FLUSH_INTERVAL_MS = 1_000;
@@ -73,10 +74,8 @@ export class ReadReceipts {
     this.#droppedCount = 0;
     if (droppedCount > 0) this.#log.warn({ event: 'read_receipts.missed', count: droppedCount });
     try {
-      for (let start = 0; start < receipts.length; start += RECEIPTS_PER_WRITE) {
-        const batch = receipts.slice(start, start + RECEIPTS_PER_WRITE);
+      for (const batch of splitIntoBatches(receipts, RECEIPTS_PER_WRITE))
         await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
-      }
     } catch (error) {
       this.#log.warn({ event: 'read_receipts.failed', err: error });
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test as plain } from 'node:test';
 import { testClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { type ClockState, INITIAL_CLOCK_STATE, observeClock, RetentionClock } from './retention-clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -60,7 +60,7 @@ plain('C23 trusted time is never ahead of the clock', () => {
   assert.equal(back.trustedAt, NOW - 10 * DAY_MS);
 });
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('C23 a monotonic clock with fractions of milliseconds works', async (t) => {
     const store = await openStoreAt(t, await database(t));
     let elapsedMs = 0.265_049;

@@ -4,11 +4,11 @@ import { testClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { setRetentionClock } from '../../../test/kit/service/occurrences.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { applyRetention, startRetention } from './retention.ts';
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   const DAY_MS = 24 * 3_600_000;
   const NOW = Date.UTC(2026, 0, 1);
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import { DELETE_BATCH_SIZE, type DeleteBatch, deleteInBatches } from '../../store/delete-in-batches.ts';
+import type { Store } from '../../store/store.ts';
 import { RetentionClock } from './retention-clock.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -20,9 +21,6 @@ export const RETENTION_MS = {
 };
 
 const RETENTION_INTERVAL_MS = 3_600_000;
-
-/** Number of rows per transaction. It is small, so that other writes do not wait long. */
-const DELETE_BATCH_SIZE = 500;
 
 /**
  * One round of retention: drops the rows that are too old at the trusted time `now`, and returns their number. Ends
@@ -74,20 +72,13 @@ export async function applyRetention(
     createHookAlertDeleter(now),
     createEndedHookDeleter(now),
   ]) {
-    for (;;) {
-      if (isStopped()) return totalDroppedRows;
-      const droppedCount = await store.write(deleteBatch);
-      totalDroppedRows += droppedCount;
-      if (droppedCount < DELETE_BATCH_SIZE) break;
-    }
+    totalDroppedRows += await deleteInBatches(store.write, deleteBatch, isStopped);
   }
   return totalDroppedRows;
 }
 
-type BatchDeleter = (tx: Tx) => Promise<number>;
-
 /** Deletes manual attempts whose delivery was dropped. */
-const deleteStaleManualAttempts: BatchDeleter = async ({ queries }) => {
+const deleteStaleManualAttempts: DeleteBatch = async ({ queries }) => {
   const orphanedAttemptsQuery = queries
     .selectFrom('manual_attempts')
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
@@ -107,7 +98,7 @@ const deleteStaleManualAttempts: BatchDeleter = async ({ queries }) => {
  * Creates a deleter of hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep
  * transactions short.
  */
-function createEndedHookDeleter(now: number): BatchDeleter {
+function createEndedHookDeleter(now: number): DeleteBatch {
   return async ({ queries }) => {
     const oldHooks = await queries
       .selectFrom('hooks')
@@ -146,7 +137,7 @@ function createEndedHookDeleter(now: number): BatchDeleter {
 }
 
 /** Creates a deleter of alerts that could not be mailed in time (X10). */
-function createHookAlertDeleter(now: number): BatchDeleter {
+function createHookAlertDeleter(now: number): DeleteBatch {
   return async ({ queries }) => {
     const oldAlertsQuery = queries
       .selectFrom('hook_alerts')
@@ -162,7 +153,7 @@ function createHookAlertDeleter(now: number): BatchDeleter {
 }
 
 /** Creates a deleter of old read receipts. Receipts are kept as long as the deliveries that they belong to. */
-function createReadReceiptDeleter(now: number): BatchDeleter {
+function createReadReceiptDeleter(now: number): DeleteBatch {
   return async ({ queries }) => {
     const oldReceipts = await queries
       .selectFrom('read_receipts')

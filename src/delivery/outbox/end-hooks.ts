@@ -4,6 +4,7 @@ import { type Actor, DISPATCHER_ACTOR } from '../../permissions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { type EndedReason, MAX_FAILURES } from '../dispatcher/retry-policy.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Ends live hooks of an account on behalf of the caller; returns the ids of those that were live. */
 export async function endHooks(
@@ -31,9 +32,8 @@ type HookEnd = {
  */
 export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
   const endedHookIds: number[] = [];
-  for (let start = 0; start < hookIds.length; start += HOOKS_PER_STATEMENT) {
-    endedHookIds.push(...(await endHookBatch(tx, hookIds.slice(start, start + HOOKS_PER_STATEMENT), hookEnd)));
-  }
+  for (const batch of splitIntoBatches(hookIds, HOOKS_PER_STATEMENT))
+    endedHookIds.push(...(await endHookBatch(tx, batch, hookEnd)));
   return endedHookIds;
 }
 
@@ -105,7 +105,7 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
  */
 export type AlertKind = 'failing' | AlertReason;
 
-/** The reasons for the end of a hook that cause an alert to its owner. A deleted user gets no alert. */
+/** The reasons for which a hook ends and its owner is alerted. A deleted user gets no alert. */
 export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */

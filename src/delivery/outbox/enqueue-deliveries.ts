@@ -12,9 +12,9 @@ type OccurrenceRange = {
 };
 
 /**
- * Enqueues a pending delivery of each occurrence for every live hook of the same account, user and kind (C14), or for
- * `hookId` only. Returns the hook id of each new delivery. Existing deliveries are kept: a hook that ended concurrently
- * with an occurrence may already have a delivery of it.
+ * Builds the query that enqueues a pending delivery of each occurrence for every live hook of the same account, user
+ * and kind (C14), or for `hookId` only. It returns the hook id of each new delivery. Existing deliveries are kept: a
+ * hook that ended concurrently with an occurrence may already have a delivery of it.
  */
 export function enqueueDeliveries(
   queries: Queries,

@@ -73,7 +73,10 @@ const insertOccurrences = prepareQueryForItems((_queries, occurrences: readonly 
     from facts join positions on positions.account_id = facts.account_id`;
 });
 
-/** Enqueues deliveries like `enqueueDeliveries`, but for the feed positions that this transaction has allocated. */
+/**
+ * Enqueues deliveries like the query of `buildEnqueueQuery`, but for the feed positions that this transaction has
+ * allocated.
+ */
 const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
   return sql<NewPendingDelivery>`
     with ${buildOccurrencesCte(occurrences)}
@@ -87,6 +90,7 @@ const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: re
     returning hook_id, delivery_id, position, kind, record_id, created_at`;
 });
 
+/** The occurrences that one write has recorded. */
 type AccountOccurrences = {
   readonly accountId: number;
   readonly now: number;
@@ -108,6 +112,7 @@ export function recordOccurrences(write: AccountWrite, occurrences: readonly New
   tx.events.addAccountsWithOccurrences([accountId]);
 }
 
+/** Allocates feed positions for the occurrences of all writes of a commit, and inserts them and their deliveries. */
 const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ queries, events }, recordedBatches) => {
   const batchesByAccount = [...Map.groupBy(recordedBatches, ({ accountId }) => accountId)].sort(
     ([one], [other]) => one - other,

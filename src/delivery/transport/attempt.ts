@@ -8,7 +8,7 @@ import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from 
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
-/** The input of one attempt. `deadlineMs` is the time limit from the DNS query to the head of the response (C21). */
+/** The input of one attempt. `timeoutMs` is the time limit from the DNS query to the head of the response (C21). */
 export type AttemptRequest = {
   target: string;
   body: string;
@@ -96,6 +96,7 @@ async function sendWithRedial(deps: AttemptDeps, timedAttempt: TimedAttempt): Pr
   return result;
 }
 
+/** A running attempt: its request, and the time that remains until its deadline. */
 type TimedAttempt = { readonly request: AttemptRequest; readonly getRemainingMs: () => number };
 
 /** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
@@ -150,6 +151,7 @@ function sendWebhook(
     return Promise.resolve(TIMEOUT_RESULT);
   }
   const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();
+  // Whether the outcome is known, or the connection is closed or kept: a later result is ignored.
   let isCompleted = false;
   let isDelivered = false;
   let bodyByteCount = 0;

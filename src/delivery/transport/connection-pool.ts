@@ -62,7 +62,7 @@ export class Connection {
   }
 }
 
-/** The shared limit of idle connections over all pools. */
+/** The limit of idle connections that all pools share, and the clock of the pools. */
 export class PoolCapacity {
   readonly clock: Clock;
   readonly #maxIdle: number;

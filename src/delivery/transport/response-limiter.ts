@@ -35,7 +35,7 @@ export class ResponseLimiter {
     socket.read = () => this.#readNextChunk();
   }
 
-  /** Starts the next response. `onLimit` is called when the response exceeds MAX_RESPONSE_BYTES. */
+  /** Starts the next response. `onLimitExceeded` is called when the response exceeds MAX_RESPONSE_BYTES. */
   beginResponse(onLimit: () => void): void {
     this.#onLimitExceeded = onLimit;
     this.#byteCount = 0;
@@ -63,6 +63,7 @@ export class ResponseLimiter {
     return this.#socket.destroyed ? null : nextChunk;
   }
 
+  /** Reads the next chunk of the socket into the buffer. Returns false if there is none. */
   #bufferNextChunk(): boolean {
     if (this.#byteCount >= MAX_RESPONSE_BYTES) this.#onLimitExceeded();
     const chunk: Buffer | null = this.#socket.destroyed ? null : this.#originalRead.call(this.#socket);

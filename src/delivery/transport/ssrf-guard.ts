@@ -19,7 +19,7 @@ export type AllowRule = { text: string; port?: number } & (
 export type CheckedAddress = { address: string; family: 4 | 6 };
 
 /**
- * A forbidden target. API responses contain only `word`. `address` (the first forbidden address) and `setting` are for
+ * A forbidden target. API responses contain only `publicReason`. `address` (the first forbidden) and `setting` are for
  * the operator: `setting` is the complete assignment that would allow the target, absent if no setting can allow it.
  */
 export type ForbiddenTarget = { allowed: false; word: 'forbidden'; address: string; setting?: string };
@@ -112,7 +112,7 @@ const UNSPECIFIED_OR_LOOPBACK_IPV6 = parseRanges('::/127');
 const IPV4_MAPPED_RANGES = parseRanges('::ffff:0:0/96');
 const LOOPBACK_RANGES = parseRanges('127.0.0.0/8', '::1/128');
 
-/** IPv6 ranges that embed IPv4 addresses. `readAddresses` extracts the IPv4 addresses that the traffic would reach. */
+/** IPv6 ranges that embed IPv4 addresses. `extractIpv4Addresses` returns the addresses that the traffic would reach. */
 const IPV4_EMBEDDINGS: readonly {
   ranges: readonly AddressRange[];
   readAddresses: (bytes: number[]) => ipaddr.IPv4[];
@@ -265,6 +265,7 @@ function parseAllowRule(text: string): AllowRule | { fault: string } {
   return { ...subjectRule, text, ...(port === undefined ? {} : { port }) };
 }
 
+/** Splits an entry of `CARILLON_ALLOW_TARGETS` into its range or name, without brackets, and its port. */
 function splitPort(text: string): { subject: string; portText?: string } {
   const bracketedMatch = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
   const plainMatch = /^([^:]*):([^:]*)$/.exec(text);

@@ -5,11 +5,12 @@ import type { Caller } from '../../permissions.ts';
 import { Problem } from '../../problems.ts';
 import type { Route } from '../routes/route.ts';
 
+/** The two kinds of calls, which are counted and limited separately. */
 export type RateBudget = 'reads' | 'writes';
 
 /**
  * The rate limits. Each limit has a name (in headers and metrics), limits one budget, and counts calls by the id that
- * `of` returns.
+ * `countedIdOf` returns.
  */
 const limitDefinitions = [
   { name: 'key-reads', budget: 'reads', of: (caller: CountedCaller) => caller.keyId },

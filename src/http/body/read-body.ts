@@ -76,6 +76,8 @@ export class BodyReader {
   /**
    * Reads a JSON body and streams the text of one field to a file. The JSON without this text is limited to
    * MAX_JSON_BODY_BYTES.
+   *
+   * @param hashPrefix the only prefix with which `hashWithPrefix` of the result can be called
    */
   async readWithStreamedField(
     request: FastifyRequest,

@@ -38,6 +38,7 @@ export class StreamedFieldExtractor {
   #isNameNext = false;
   /** Whether the next value at depth 1 belongs to the streamed field. */
   #isStreamedValueNext = false;
+  /** The string in which the scan is: none, a top-level field name, the streamed text, or any other string. */
   #stringKind: 'none' | 'name' | 'other' | 'text' = 'none';
   /** Whether the previous byte was a backslash that begins an escape. */
   #isEscaped = false;
@@ -145,6 +146,7 @@ export class StreamedFieldExtractor {
     return false;
   }
 
+  /** Begins a string. Returns whether it is the streamed text. */
   #beginString(): boolean {
     const isTopLevel = this.#depth === 1 && this.#isTopLevelObject;
     const isStreamedText = isTopLevel && !this.#isNameNext && this.#isStreamedValueNext;

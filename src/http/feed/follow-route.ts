@@ -229,7 +229,7 @@ function sendEventStream(
   readEntriesAfter: (cursor: number) => Promise<FeedSlice>,
   { feedWaiters, clock, reauthenticate, reportError }: FollowDeps,
 ): FastifyReply {
-  const requireAccess = () => feedWaiters.withReadPermit(reauthenticate);
+  const requireAccess = () => feedWaiters.withReadPermit(waiter, reauthenticate);
   const eventChunks = streamEvents(waiter, firstPage, { clock, readEntriesAfter, requireAccess });
   const eventStream = Readable.from(eventChunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
   eventStream.once('error', reportError);

@@ -1,6 +1,8 @@
+import { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval of the poll that finds new entries if a commit event was lost. */
 const FEED_POLL_INTERVAL_MS = 1_000;
@@ -76,9 +78,8 @@ export class FeedWaiters {
   readonly #clock: Clock;
   readonly #maxWaiters: number;
   readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
-  readonly #queuedReads: (() => void)[] = [];
+  readonly #readSemaphore = new FairSemaphore<number>({ maxActive: MAX_CONCURRENT_READS });
   #waiterCount = 0;
-  #activeReadCount = 0;
   #isStopped = false;
   #cancelPoll: (() => void) | undefined;
 
@@ -121,29 +122,21 @@ export class FeedWaiters {
 
   /** Runs a read of this waiter within the concurrency limit. */
   runRead<T>(waiter: FeedWaiter, operation: () => Promise<T>): Promise<T> {
-    return this.withReadPermit(() => {
+    return this.withReadPermit(waiter, () => {
       waiter.beginReading();
       return operation();
     });
   }
 
-  /** Runs `operation` within the concurrency limit of reads. */
-  async withReadPermit<T>(operation: () => Promise<T>): Promise<T> {
-    if (this.#activeReadCount >= MAX_CONCURRENT_READS)
-      await new Promise<void>((resolve) => this.#queuedReads.push(resolve));
-    else this.#activeReadCount += 1;
+  /** Runs `operation` within the concurrency limit of reads. Accounts take turns. */
+  async withReadPermit<T>({ accountId }: FeedWaiter, operation: () => Promise<T>): Promise<T> {
+    const releasePermit = await this.#readSemaphore.acquire(accountId);
     try {
       return await operation();
     } finally {
       // Release the permit in the next event-loop iteration, so that other requests are processed in between.
-      setImmediate(() => this.#releaseReadPermit());
+      setImmediate(releasePermit);
     }
-  }
-
-  #releaseReadPermit(): void {
-    const startNextRead = this.#queuedReads.shift();
-    if (startNextRead === undefined) this.#activeReadCount -= 1;
-    else startNextRead();
   }
 
   /** Ends all current and future waiters. */
@@ -170,9 +163,7 @@ export class FeedWaiters {
       .filter(([, waiters]) => [...waiters].some((waiter) => waiter.isSleeping))
       .map(([accountId]) => accountId);
     try {
-      for (let offset = 0; offset < accountIds.length; offset += ACCOUNTS_PER_QUERY) {
-        await this.#pollAccounts(accountIds.slice(offset, offset + ACCOUNTS_PER_QUERY));
-      }
+      for (const batch of splitIntoBatches(accountIds, ACCOUNTS_PER_QUERY)) await this.#pollAccounts(batch);
     } catch {
       // The database is unavailable; the next poll retries.
     }

@@ -55,6 +55,7 @@ export const enumSchema = (values: readonly string[], title?: string): JsonSchem
 export const oneTimeSecret = (description: string) =>
   readOnlyField<string>(description, String, { ...STRING_SCHEMA, 'x-shown-once': true });
 
+/** The id of another record, which the service writes; "0" for none. */
 export const readOnlyId = (description: string) =>
   readOnlyField<number | null>(description, (id) => String(id ?? 0), DIGITS_SCHEMA);
 
@@ -78,6 +79,7 @@ export const readOnlyCount = (description: string) => readOnlyField<number>(desc
 export const readOnlyTimestamp = (description: string) =>
   readOnlyField<number | null>(description, formatTimestamp, DATE_TIME_SCHEMA);
 
+/** A flag that the service writes: "0" or "1". */
 export const readOnlyFlag = (description: string) =>
   readOnlyField<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG_SCHEMA);
 

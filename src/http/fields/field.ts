@@ -83,7 +83,7 @@ type WritableFieldOptions<S> = {
   outputSchema?: JsonSchema;
 };
 
-/** A field that the caller writes; required if `initial` is undefined. */
+/** A field that the caller writes; required if `defaultValue` is undefined. */
 export function writableField<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
   const { description, parse, serialize } = options;
   const inputSchema = { ...options.inputSchema, 'x-must': options.errorMessage };

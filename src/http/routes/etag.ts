@@ -69,6 +69,7 @@ export function findRepresentationRoute(
     .find((candidate) => candidate.supportsPreconditions && candidate.path === canonicalPathOf(route));
 }
 
+/** Returns a path without the names of its ids: `/events/{}` for `/events/{event_id}`. */
 const pathShapeOf = (path: string) => path.replace(/\{\w+\}/g, '{}');
 
 /**

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
+import { DELETE_BATCH_SIZE, deleteInBatches } from '../../store/delete-in-batches.ts';
 import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
@@ -11,9 +12,6 @@ import type { Route, RouteInput, RouteResult } from './route.ts';
 
 /** How long the first response to a key is stored and replayed. */
 const STORED_RESPONSE_TTL_MS = 24 * 3_600_000;
-
-/** Number of expired responses that are deleted per transaction. It is small, so that no other write waits long. */
-const DELETE_BATCH_SIZE = 500;
 
 /** A call with an Idempotency-Key. The key is unique per API key; the fingerprint is a hash of route, ids and body. */
 export type IdempotentCall = { readonly keyId: number; readonly idempotencyKey: string; readonly fingerprint: string };
@@ -153,31 +151,26 @@ export async function runOnce(
 }
 
 /** Deletes expired responses in batches. Returns the number of deleted responses. */
-export async function deleteExpiredResponses(
+export function deleteExpiredResponses(
   store: Store,
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  let deletedCount = 0;
-  while (!isStopped()) {
-    const deletedInBatch = await store.write(async ({ queries }) => {
-      const expiredRows = await queries
-        .selectFrom('idempotency')
-        .select('answered_at')
-        .where('answered_at', '<=', now - STORED_RESPONSE_TTL_MS)
-        .orderBy('answered_at')
-        .limit(DELETE_BATCH_SIZE)
-        .execute();
-      const lastExpiredRow = expiredRows.at(-1);
-      if (lastExpiredRow === undefined) return 0;
-      const { numDeletedRows } = await queries
-        .deleteFrom('idempotency')
-        .where('answered_at', '<=', lastExpiredRow.answered_at)
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    });
-    deletedCount += deletedInBatch;
-    if (deletedInBatch < DELETE_BATCH_SIZE) return deletedCount;
-  }
-  return deletedCount;
+  const deleteBatch = async ({ queries }: Tx) => {
+    const expiredRows = await queries
+      .selectFrom('idempotency')
+      .select('answered_at')
+      .where('answered_at', '<=', now - STORED_RESPONSE_TTL_MS)
+      .orderBy('answered_at')
+      .limit(DELETE_BATCH_SIZE)
+      .execute();
+    const lastExpiredRow = expiredRows.at(-1);
+    if (lastExpiredRow === undefined) return 0;
+    const { numDeletedRows } = await queries
+      .deleteFrom('idempotency')
+      .where('answered_at', '<=', lastExpiredRow.answered_at)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  };
+  return deleteInBatches(store.write, deleteBatch, isStopped);
 }

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { testClock } from '../../../test/kit/clock.ts';
 import { burstDetector } from '../server/connection-burst.ts';
-import { LargePageSlots } from './large-page-slots.ts';
-import { loadFirstSlice, MAX_PAGE_BYTES, type SerializePageDeps, serializePage } from './list-response.ts';
+import { createLargePageSemaphore, loadFirstSlice, MAX_PAGE_BYTES, type SerializePageDeps, serializePage } from './list-response.ts';
 import { waitForNextIteration, waitForNextSlice } from './page-slices.ts';
 import type { Page, PageSlice } from './pagination.ts';
 
@@ -240,10 +239,10 @@ test('a slice waits while connections are being accepted, and one that waited to
   assert.ok(counts.every((count, index) => count - (counts[index - 1] ?? 0) <= 1));
 });
 
-/** Creates slots for large pages, and records the order in which requests get one. */
-function openSlots() {
+/** Creates the semaphore for large pages, and records the order in which requests get a permit. */
+function openPermits() {
   const clock = testClock();
-  const pages = new LargePageSlots(clock);
+  const pages = createLargePageSemaphore(clock);
   const began: string[] = [];
   const failed: string[] = [];
   const leaving = new Map<string, () => void>();
@@ -266,7 +265,7 @@ function openSlots() {
 }
 
 test('four large pages are loaded concurrently, at most two of one account', async () => {
-  const { began, acquire, leave } = openSlots();
+  const { began, acquire, leave } = openPermits();
   for (const name of ['a1', 'a2', 'a3']) void acquire(name, 1);
   for (const name of ['b1', 'b2', 'b3']) void acquire(name, 2);
   void acquire('c1', 3);
@@ -280,7 +279,7 @@ test('four large pages are loaded concurrently, at most two of one account', asy
 });
 
 test('accounts are served round-robin, regardless of how many pages each requests', async () => {
-  const { began, acquire, leave } = openSlots();
+  const { began, acquire, leave } = openPermits();
   for (let index = 1; index <= 6; index += 1) void acquire(`a${index}`, 1);
   void acquire('x1', 8);
   void acquire('x2', 9);
@@ -296,7 +295,7 @@ test('accounts are served round-robin, regardless of how many pages each request
 });
 
 test('a page that has waited for more than ten seconds is rejected, and so is one whose client has disconnected', async () => {
-  const { clock, began, failed, gone, acquire, leave } = openSlots();
+  const { clock, began, failed, gone, acquire, leave } = openPermits();
   for (const name of ['a1', 'a2', 'late', 'gone', 'next']) {
     void acquire(name, 1);
     if (name === 'late') await clock.advance(10_001);

@@ -1,10 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { LargePageSlots } from './large-page-slots.ts';
+import { FairSemaphore } from '../../async/fair-semaphore.ts';
+import type { Clock } from '../../clock.ts';
 import { areSlicesLoaded, iterateSlices, waitForNextSlice } from './page-slices.ts';
 import type { Page, PageRequest, PageSlice } from './pagination.ts';
 
 /** Maximum size of a page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
+/** Maximum time that a request waits before it loads a large page. */
+const MAX_LARGE_PAGE_WAIT_MS = 10_000;
 
 /** Maximum size of the JSON around the records of a page. */
 const MAX_ENVELOPE_BYTES = 256;
@@ -47,9 +51,21 @@ export async function loadFirstSlice<Row extends object>(
   };
 }
 
+/**
+ * Creates the semaphore for loading large pages. Its groups are accounts. A large page has more than one slice and
+ * occupies megabytes until it is complete.
+ */
+export const createLargePageSemaphore = (clock: Pick<Clock, 'monotonic'>) =>
+  new FairSemaphore<number>({
+    maxActive: 4,
+    maxActivePerGroup: 2,
+    timeout: { maxWaitMs: MAX_LARGE_PAGE_WAIT_MS, clock },
+  });
+
 export type SerializePageDeps = {
   readonly accountId: number;
-  readonly largePageSlots: Pick<LargePageSlots, 'acquire'>;
+  /** Limits the large pages that are loaded concurrently, by account. */
+  readonly largePageSemaphore: Pick<FairSemaphore<number>, 'acquire'>;
   /** Whether the client has disconnected or the request was answered. */
   readonly isRequestOver: () => boolean;
   /** Whether the quota of the caller's unread responses has capacity for another page. */
@@ -64,13 +80,13 @@ export type SerializePageDeps = {
  */
 export async function serializePage(pendingPage: PendingPage, deps: SerializePageDeps): Promise<SerializedPage> {
   const { page, pageRequest, serializeRow, remainingSlices } = pendingPage;
-  const { accountId, largePageSlots, isRequestOver, hasResponseCapacity, requireResponseCapacity } = deps;
+  const { accountId, largePageSemaphore, isRequestOver, hasResponseCapacity, requireResponseCapacity } = deps;
   const pageWriter = new PageWriter();
-  const acquireSlot = () => largePageSlots.acquire(accountId, () => isRequestOver() || !hasResponseCapacity());
-  let releaseSlot: (() => void) | undefined;
+  const acquirePermit = () => largePageSemaphore.acquire(accountId, () => isRequestOver() || !hasResponseCapacity());
+  let releasePermit: (() => void) | undefined;
   try {
     if (page.isLarge) {
-      releaseSlot = await acquireSlot();
+      releasePermit = await acquirePermit();
       requireResponseCapacity();
     }
     for (
@@ -82,11 +98,11 @@ export async function serializePage(pendingPage: PendingPage, deps: SerializePag
       await pageWriter.addSlice(sliceResult.value, serializeRow);
       if (pageWriter.isFull || isRequestOver()) break;
       if (pageWriter.pageBytes <= LARGE_PAGE_BYTES) continue;
-      if (!areSlicesLoaded(page.slices)) releaseSlot ??= await acquireSlot();
+      if (!areSlicesLoaded(page.slices)) releasePermit ??= await acquirePermit();
       requireResponseCapacity();
     }
   } finally {
-    releaseSlot?.();
+    releasePermit?.();
     await remainingSlices.return(undefined);
   }
   const { offset } = pageRequest;

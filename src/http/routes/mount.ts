@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
 import type { Caller, Permission } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
@@ -32,8 +33,7 @@ import {
   readIdempotencyKey,
   runOnce,
 } from './idempotency.ts';
-import { LargePageSlots } from './large-page-slots.ts';
-import { sendListPage, serializePage } from './list-response.ts';
+import { createLargePageSemaphore, sendListPage, serializePage } from './list-response.ts';
 import type { RawQuery } from './query-parameters.ts';
 import { idNamesOf, type Route, type RouteInput, type RouteResult } from './route.ts';
 
@@ -47,6 +47,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The required permission; undefined if any key may call the route. */
     permission?: Permission | undefined;
+    /** The rate-limit budget that a call of the route uses. */
     budget?: RateBudget;
   }
 }
@@ -125,9 +126,9 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, deps: M
         throw notFound();
       });
       const inProgressCalls = new InProgressCalls();
-      const largePageSlots = new LargePageSlots(deps.clock);
+      const largePageSemaphore = createLargePageSemaphore(deps.clock);
       for (const route of routes) {
-        addRoute(scopedApp, compileRoute(route, routes), group, deps, inProgressCalls, largePageSlots);
+        addRoute(scopedApp, compileRoute(route, routes), group, deps, inProgressCalls, largePageSemaphore);
       }
     },
     { prefix: group.prefix },
@@ -149,7 +150,7 @@ function addRoute(
   group: RouteGroup,
   deps: MountDeps,
   inProgressCalls: InProgressCalls,
-  largePageSlots: LargePageSlots,
+  largePageSemaphore: FairSemaphore<number>,
 ): void {
   const { route } = compiledRoute;
   const pathIdNames = idNamesOf(route.path);
@@ -181,7 +182,7 @@ function addRoute(
       const { accountId } = caller;
       const serializedPage = await serializePage(routeResult.pendingPage, {
         accountId,
-        largePageSlots,
+        largePageSemaphore,
         isRequestOver,
         ...requestOptions,
       });

@@ -77,6 +77,7 @@ export class SchemaCollector {
     };
   }
 
+  /** Returns the portable form of a schema itself, without a reference for its own name. */
   #convertSchema(schema: JsonSchema): JsonSchema {
     const standardSchema = standardizeKeywords(schema);
     const sharedKeywords = Object.fromEntries(

@@ -26,13 +26,15 @@ export type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlic
  */
 export type Page<Row> = {
   readonly slices: PageSlices<Row>;
-  /** Whether the page has more than one slice. Such a page gets a slot before it is loaded (see `LargePageSlots`). */
+  /** Whether the page has more than one slice. Such a page needs a permit before it is loaded (see `createLargePageSemaphore`). */
   readonly isLarge?: boolean;
+  /** Number of records on all pages. */
   readonly total: number;
+  /** The cursor for the next page; undefined on the last page. */
   readonly next?: string | undefined;
 };
 
-/** The parameters of every list. A limit above MAX_RECORDS is clamped (C7). */
+/** The parameters of every list. A limit above MAX_RECORDS_PER_PAGE is clamped (C7). */
 export const pagingParameters = {
   limit: {
     description: 'Maximum number of records to return; values above 1000 are treated as 1000.',

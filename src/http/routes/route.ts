@@ -36,7 +36,7 @@ export type RouteInput = {
   readonly textFile?: TemporaryTextFile | undefined;
 };
 
-/** The result of a route. `created` is the path of a created record, without the prefix of the route group. */
+/** The result of a route. `createdPath` is the path of a created record, without the prefix of the route group. */
 export type RouteResult = {
   readonly body: unknown;
   /** The list that is serialized as the response; `body` is then ignored. */
@@ -73,9 +73,11 @@ export type Route = {
   /** The required permission; undefined if any key may call the route. */
   readonly permission: Permission | undefined;
   readonly parameters: QueryParameters;
+  /** Schema of the JSON body; undefined if the route reads no body. */
   readonly body: JsonSchema | undefined;
-  /** A field of the body whose text is streamed to a file; `body` contains a placeholder for it. */
+  /** A field of the body whose text is streamed to a file; the parsed body contains a placeholder for it. */
   readonly streamedField?: StreamedField;
+  /** Status of a successful response. */
   readonly status: 200 | 201 | 202;
   readonly responseSchema: JsonSchema;
   /** Event kinds (occurrences) that a call may record; empty for reads and for resources without occurrences. */
@@ -110,7 +112,7 @@ export type Route = {
        * awaited.
        */
       prepare?(caller: Caller, input: RouteInput, view: AccountView, clientIp: string): Promise<unknown>;
-      /** @param preparation the result of `prepare`; see `writeWithPreparation` */
+      /** @param preparation the result of `prepare`; see `defineWriteWithPreparation` */
       run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: unknown): Promise<RouteResult>;
     }
   | {

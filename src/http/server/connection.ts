@@ -34,11 +34,13 @@ export const MAX_DROPPED_BYTES = 64 * 1_024;
 /** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
 const MIN_READ_BYTES = 32 * 1_024;
 
+/** The timeouts of connections; see `defaultTimeouts`. */
 export type ConnectionDeadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 'dropMs' | 'stallMs', number>>;
 
 /** A client connection and its current request. Pipelined requests wait until the current one is answered. */
 export class Connection {
   readonly socket: Socket;
+  /** The quota owner to which the connection itself is charged: its client network, or all trusted proxies. */
   readonly networkOwner: QuotaOwner;
   phase: ConnectionPhase = 'head';
   /** The time at which the phase began, in milliseconds of `RunningTime`. */
@@ -61,7 +63,9 @@ export class Connection {
   responseOwner: QuotaOwner;
   /** Response bytes that are buffered in memory, and the quota owner to which they are charged. */
   unreadCharge: { readonly owner: QuotaOwner; readonly bytes: number } | undefined;
+  /** `socket.bytesRead` at the first check of the deadlines in this phase. */
   #bytesReadAtFirstCheck: number | undefined;
+  /** When the client last read enough bytes, and the counters at that time; undefined if no bytes are buffered. */
   #stallState: { stalledSince: number; deliveredBytes: number; bufferedBytes: number } | undefined;
 
   constructor(socket: Socket, networkOwner: QuotaOwner, now: number) {

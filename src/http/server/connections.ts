@@ -35,6 +35,7 @@ export type ConnectionTrackerDeps = {
   readonly rejectAmbiguous: (request: IncomingMessage, response: ServerResponse, detail: string) => void;
   /** Sends an error response over a connection that has no current request, and closes the connection. */
   readonly closeWithProblem: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
+  /** Called when this service closes a connection, or rejects its request, because of an exceeded limit. */
   readonly onClosed: (reason: CloseReason) => void;
 };
 

@@ -1,6 +1,6 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { waitForNextIteration } from '../routes/page-slices.ts';
 
 /** Maximum time for accepting the connections that are queued in the kernel. */
@@ -25,7 +25,7 @@ export async function closeServer(app: FastifyInstance, realClock: Clock, drainM
   await waitUntilAllAccepted(server, realClock);
   // `http.Server.close` would close idle connections immediately, even one over which a request is just arriving.
   Server.prototype.close.call(server);
-  await new Promise<void>((resolve) => realClock.after(drainMs, resolve));
+  await sleep(realClock, drainMs);
   const cancelDrainTimeout = realClock.after(REQUEST_DRAIN_TIMEOUT_MS, () => server.closeAllConnections());
   await app.close();
   cancelDrainTimeout();

@@ -76,7 +76,7 @@ export type HttpLimitsDeps = {
   readonly maxUnread: number;
   readonly corsPolicy: CorsPolicy;
   readonly timeouts: Timeouts;
-  /** Responds to a request that has exceeded `answerMs`. */
+  /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly onRequestTimeout: (reply: FastifyReply) => void;
 };
 

@@ -39,6 +39,7 @@ export class ResponseBuffers {
     for (const connection of this.#bufferingConnections) this.#updateCharge(connection);
   }
 
+  /** Removes the bytes of a connection from the quota. */
   releaseConnection(connection: Connection): void {
     if (connection.unreadCharge !== undefined)
       this.#quota.release(connection.unreadCharge.owner, connection.unreadCharge.bytes);

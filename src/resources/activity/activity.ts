@@ -35,7 +35,7 @@ import {
 import { getHook } from '../hooks/actions.ts';
 import { type Occurrence, selectOccurrences, type Visibility, visibilityOf } from '../notifications/notifications.ts';
 
-/** Response fields of one delivery of an occurrence: its hook and its outcome. */
+/** Response fields of one delivery in an activity entry: its hook, its state and its last attempt. */
 const deliveryOutcomeFields = {
   id: ownRecordId('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook.'),
@@ -313,7 +313,7 @@ function receiptKeyOfDelivery({ user_id, kind, record_id }: DeliveryUserAndRecor
   return formatReceiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
-/** Loads the times at which the users of deliveries last fetched the records, by receipt key. */
+/** Loads the times at which the users of deliveries last fetched the records, by `formatUserRecordKey`. */
 async function loadLastFetchTimes(
   view: AccountView,
   foundDeliveries: readonly DeliveryUserAndRecord[],

@@ -18,6 +18,7 @@ export class CallerCache<V extends CachedCaller> {
   readonly #entriesByCaller = new Map<Caller, V>();
   /** Lookups in flight. An access change removes them, so that their results are not cached. */
   readonly #activeLookups = new Map<string, Promise<V | undefined>>();
+  /** The result of `store.externalVersion()` at the last check. It changes when another process has written. */
   #lastExternalVersion: number;
 
   constructor(store: Store) {
@@ -32,7 +33,7 @@ export class CallerCache<V extends CachedCaller> {
    * Finds the caller with these credentials; the result is synchronous if it is cached. Concurrent lookups of the same
    * credentials share one query, which matters when the database is busy.
    *
-   * @param credentials hash of the credentials; for an API key, also the domain
+   * @param credentialsHash hash of the credentials; for an API key, followed by the domain
    * @param loadEntry queries the database
    */
   findOrLoadEntry(credentials: string, loadEntry: () => Promise<V | undefined>): V | Promise<V | undefined> {
@@ -50,6 +51,7 @@ export class CallerCache<V extends CachedCaller> {
     return this.#entriesByCaller.get(caller);
   }
 
+  /** Shares a lookup with concurrent requests until it ends, and then caches its result. */
   #trackLookup(credentials: string, entryPromise: Promise<V | undefined>): Promise<V | undefined> {
     // A result that was read before an access change is valid for the requests that wait for it, but it must not be
     // cached.

@@ -21,6 +21,7 @@ type LastUsedDeps = {
 /** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
   readonly #deps: LastUsedDeps;
+  /** Ids of the keys or sessions whose use is recorded but not yet written. */
   readonly #pendingIds = new Set<number>();
   /** Time of the first use in `#pendingIds`, in milliseconds since the epoch. */
   #firstUseAt = 0;
@@ -63,7 +64,7 @@ export class LastUsedTracker {
     if (this.#pendingIds.size === 0) return;
     const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
     this.#pendingIds.clear();
-    // A failed write must not fail a request. The next use of the key or session after REFRESH_INTERVAL_MS is written.
+    // A failed write must not fail a request. The next use of the key or session after MIN_LAST_USED_AGE_MS is written.
     const writePromise = store.write(({ queries }) => writeLastUsed(queries, ids, usedAt)).catch(onWriteFailed);
     this.#activeWrite = writePromise;
     await writePromise;

@@ -48,7 +48,7 @@ export async function revokeInvitations(
   reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('invitations').where('invitations.used_at', 'is', null);
-  if ('only' in selection) query = query.where('invitations.invitation_id', '=', selection.only);
+  if ('onlyInvitationId' in selection) query = query.where('invitations.invitation_id', '=', selection.onlyInvitationId);
   else if ('userId' in selection) query = query.where('invitations.user_id', '=', selection.userId);
   else query = query.where('invitations.made_by', '=', selection.madeBy);
   const revokedInvitations = await query.returning(['invitation_id', 'user_id']).execute();
@@ -72,7 +72,7 @@ export async function revokeCalendars(
   reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('calendars');
-  if ('only' in selection) query = query.where('calendars.calendar_id', '=', selection.only);
+  if ('onlyCalendarId' in selection) query = query.where('calendars.calendar_id', '=', selection.onlyCalendarId);
   else if ('userId' in selection) query = query.where('calendars.user_id', '=', selection.userId);
   else query = query.where('calendars.project_id', '=', selection.projectId);
   const revokedCalendars = await query.returning(['calendar_id', 'user_id']).execute();
@@ -89,7 +89,10 @@ export async function revokeCalendars(
   return revokedCalendars.length;
 }
 
-/** Revokes all access of a deleted user, and the open invitations that this user has made. */
+/**
+ * Revokes all access of a deleted user except API keys, which `deleteUser` revokes: sessions, invitations, calendars
+ * and the passphrase. It also revokes the open invitations that this user has made.
+ */
 export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await revokeInvitations(write, { userId }, 'the user was deleted');

@@ -67,7 +67,10 @@ export async function* streamEntries(
 
 /** A range of days. The first and the last day are included. */
 type DayRange = { readonly first: string; readonly last: string };
-/** Sort key of the last row that was read; undefined before the first row and after the last one. */
+/**
+ * Sort key of the last row that was read: its start or due date with the time of day, and its id. Undefined before the
+ * first row and after the last one.
+ */
 type EntrySortKey = { readonly day: string; readonly id: number } | undefined;
 /** Limits a read to at most `limit` rows after a sort key. */
 type BatchRequest = { readonly afterKey: EntrySortKey; readonly limit: number };

@@ -129,10 +129,7 @@ const loadRepliesByIds = AccountView.prepareQueryByIds((view, ids) =>
     .where('comments.comment_id', 'in', ids as number[]),
 );
 
-/**
- * A comment with its number of replies (`count`) and the summaries of its first replies (`first`). `size` is the total
- * size of the texts of these first replies in bytes.
- */
+/** A comment with summaries of its first replies. `size` is the total size of the texts of these replies in bytes. */
 type CommentThread = {
   readonly row: CommentRow;
   readonly count: number;

@@ -4,6 +4,7 @@ import type { Page } from '../../http/routes/pagination.ts';
 import { notFound } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { fullNameOf, requireUsers } from '../users/lookup.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /**
  * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a
@@ -172,14 +173,10 @@ export async function copyAssignees(
     resource_type: resourceType,
     record_id: copyIdByRecordId.get(row.record_id) ?? 0,
   });
-  for (let start = 0; start < userAssignments.length; start += INSERT_BATCH_SIZE)
-    await write
-      .insertInto('assignments', userAssignments.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
-      .execute();
-  for (let start = 0; start < teamAssignments.length; start += INSERT_BATCH_SIZE)
-    await write
-      .insertInto('team_assignments', teamAssignments.slice(start, start + INSERT_BATCH_SIZE).map(toCopiedRow))
-      .execute();
+  for (const batch of splitIntoBatches(userAssignments, INSERT_BATCH_SIZE))
+    await write.insertInto('assignments', batch.map(toCopiedRow)).execute();
+  for (const batch of splitIntoBatches(teamAssignments, INSERT_BATCH_SIZE))
+    await write.insertInto('team_assignments', batch.map(toCopiedRow)).execute();
 }
 
 async function requireTeams(view: AccountView, teamIds: readonly number[]): Promise<void> {

@@ -17,6 +17,7 @@ type CountDelta = { readonly position: number; readonly found: number; readonly 
 /** Maximum number of cached counts per database. The least recently used count is evicted. */
 const MAX_CACHED_COUNTS = 10_000;
 
+/** For each database (`AccountView.cacheKey`), the cached counts by account and resource type. */
 const countCaches = new WeakMap<object, Map<string, CountAtPosition>>();
 
 /**

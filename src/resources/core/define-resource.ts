@@ -95,6 +95,7 @@ export type ResourceOperations<
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 
+/** The types of the implementation of `defineResource`, which is the same for all resources. */
 type AnyQuery = SelectQueryBuilder<Tables, ResourceTable, ColumnValues>;
 type AnyOptions = ResourceOptions<Fields, Fields, Filters, RequestedOrders, AnyQuery>;
 type AnyOperations = ResourceOperations<Fields, Fields, Filters, RequestedOrders>;

@@ -19,7 +19,7 @@ export type Filter<T = unknown> = QueryParameter<T> & {
   /** Converts the parameter's value to the value bound in SQL. Without this function, the value is bound unchanged. */
   toSqlValue?(value: T): unknown;
   /**
-   * Builds the SQL condition. In a prepared query, `bound` is a placeholder that must not be inspected, unless
+   * Builds the SQL condition. In a prepared query, `boundValue` is a placeholder that must not be inspected, unless
    * `isPreparedPerValue` is set.
    */
   buildCondition(bound: unknown): Expression<SqlBool>;

@@ -154,7 +154,7 @@ function prepareFindKeyBefore(
   };
 }
 
-/** Queries for the records of a resource, with all fields that its list returns. `longTexts` are column names. */
+/** Queries for the records of a resource, with all fields that its list returns. */
 type RecordQueries<Row> = {
   readonly resourceType: ResourceName;
   readonly shown: (view: AccountView) => ListQuery<Row>;

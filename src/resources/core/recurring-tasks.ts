@@ -55,6 +55,7 @@ export function createNextRecurringSubtask(
   return createNextRecord(write, 'subtask', period, subtaskId);
 }
 
+/** Creates the record that follows a recurring record, and ends the recurrence of the original. */
 async function createNextRecord(
   write: AccountWrite,
   resourceType: RecurringResourceType,

@@ -13,6 +13,7 @@ const copiedColumnsOf = (resourceType: ResourceName) => [
   ...new Set(relationsTo(resourceType).flatMap(({ copiedColumns = [] }) => copiedColumns)),
 ];
 
+/** For each resource type, a query by id for the columns that referring records copy. */
 const recordQueriesByType = mapResources((resourceType) =>
   AccountView.prepareQuery((view, { id }: { readonly id: number }) => {
     const [table, column] = [resourceTables[resourceType], idColumnOf(resourceType)];
@@ -189,9 +190,11 @@ const allRelations: readonly Relation[] = [
   { referringType: 'project', field: 'client_id', referencedType: 'client', onDelete: 'cleared' },
 ];
 
+/** Returns the references that records of this type hold. */
 const relationsFrom = (resourceType: ResourceName): readonly Relation[] =>
   allRelations.filter(({ referringType }) => referringType === resourceType);
 
+/** Returns the references that records of other types, or of the same type, hold to records of this type. */
 export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
   allRelations.filter(({ referencedType }) => referencedType === resourceType);
 

@@ -8,7 +8,10 @@ import {
 import type { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 
-/** A resource type whose records are the rows of a table. The table has the name of the collection in the routes. */
+/**
+ * A resource type that `defineResource` supports: all but users and hooks. Its records are the rows of a table, which
+ * has the name of the collection in the routes.
+ */
 export type ResourceName = Exclude<RecordResourceType, 'user'>;
 
 type TableByResource = {
@@ -27,6 +30,7 @@ export function mapResources<T>(makeValue: (resourceType: ResourceName) => T): R
   >;
 }
 
+/** Name of the table of each resource type. */
 export const resourceTables = mapResources(tableNameOf) as TableByResource;
 
 /** Returns the id column of a resource type, qualified with its table. */

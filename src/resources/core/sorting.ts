@@ -17,6 +17,7 @@ export type ListOrder = {
 export const numberKey = (expressionSql: string): SortExpression => ({ expressionSql, valueType: 'number' });
 export const textKey = (expressionSql: string): SortExpression => ({ expressionSql, valueType: 'string' });
 
+/** Creates a list order with `isIndexed` set. The keys must make the order total (C7). */
 export const ascendingOrder = (name: string, ...keys: readonly SortExpression[]): ListOrder => ({
   name,
   direction: 'asc',
@@ -33,6 +34,7 @@ export const descendingOrder = (name: string, ...keys: readonly SortExpression[]
 /** A sort order that a request can name. */
 type RequestedOrder = { readonly direction: ListOrder['direction']; readonly expression: SortExpression };
 
+/** Declare a sort order that a request can name. `toTotalOrders` makes it a `ListOrder`. */
 export const asc = (expression: SortExpression): RequestedOrder => ({ direction: 'asc', expression });
 export const desc = (expression: SortExpression): RequestedOrder => ({ direction: 'desc', expression });
 

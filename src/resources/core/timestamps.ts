@@ -38,4 +38,5 @@ export function createDateOrderCheck<B extends string, E extends string>(
   };
 }
 
+/** Throws 400 if a record is due before it starts (C26). */
 export const requireDateOrder = createDateOrderCheck('start_date', 'due_date', isDueBeforeStart);

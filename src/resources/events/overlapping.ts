@@ -23,9 +23,9 @@ const earliestStartGetters: readonly ((day: string) => string)[] = [
 ];
 
 /**
- * Selects the ids of the events that start on the day `startTo` or before, and are due on the later day `dueFrom` or
- * after. For each unit, one index scan covers only the possible starts, instead of all earlier starts or all later due
- * dates.
+ * Selects the ids of the events that start on the day `latestStartDay` or before, and are due on the later day
+ * `earliestDueDay` or after. For each unit, one index scan covers only the possible starts, instead of all earlier
+ * starts or all later due dates.
  */
 export function selectOverlappingIds(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
   const [firstScan, ...otherScans] = earliestStartGetters.map((startFrom, index) =>

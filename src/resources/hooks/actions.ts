@@ -119,8 +119,8 @@ export async function requireAllowedTarget(
 }
 
 /**
- * Creates a hook (C11, C12). Its target must be unique in the whole service. Of two concurrent calls with one target,
- * exactly one succeeds.
+ * Creates a hook and returns its id (C11, C12). Its target must be unique in the whole service. Of two concurrent calls
+ * with one target, exactly one succeeds.
  */
 export async function subscribe(
   write: AccountWrite,
@@ -156,6 +156,7 @@ async function requireWithinHookQuota(write: AccountWrite, maxLiveHooks: number 
   if (live > maxLiveHooks) throw new Problem('too_many_hooks');
 }
 
+/** Reserves a target for a hook. Throws `target_taken` if another live hook of the service has the target (C12). */
 async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
   const claimedTarget = await write
     .insertInto('targets', { target_hash: hashTarget(normalizeTarget(new URL(target))), hook_id: hookId })

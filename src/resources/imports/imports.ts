@@ -25,6 +25,7 @@ import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { timeZoneField } from '../calendars/calendars.ts';
 import { requireRecord } from '../core/references.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Maximum length of a file in UTF-16 code units. MAX_IMPORT_BODY_BYTES also limits the JSON body with the file. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
@@ -114,8 +115,7 @@ export async function importCalendar(
   const parseOptions = await buildParseOptions(view, input);
   const { events, skippedItems, zone } = await parseIcsFile(caller.accountId, file, parseOptions);
   const totalCounts: ImportCounts = { created: 0, changed: 0, unchanged: 0, deleted: 0 };
-  for (let start = 0; start < events.length; start += EVENTS_PER_TRANSACTION) {
-    const eventBatch = events.slice(start, start + EVENTS_PER_TRANSACTION);
+  for (const eventBatch of splitIntoBatches(events, EVENTS_PER_TRANSACTION)) {
     const counts = await write((batchWrite) => importBatch(batchWrite, caller, eventBatch, input));
     for (const name of Object.keys(totalCounts) as (keyof ImportCounts)[]) totalCounts[name] += counts[name];
   }

@@ -59,8 +59,10 @@ export const publicInvitationFields = {
 
 const tokenField = shortText('The part of the link after the last slash.');
 
+/** Input fields for the holder of a link: to look the invitation up. */
 export const invitationTokenFields = { token: tokenField };
 
+/** Input fields for the holder of a link: to accept the invitation with a passphrase. */
 export const acceptInvitationFields = {
   token: tokenField,
   passphrase: newPassphraseField('The passphrase. It must be neither the e-mail address nor the domain.'),

@@ -12,6 +12,7 @@ import { LastUsedTracker } from '../auth/last-used.ts';
 export type KeyAuthenticator = {
   readonly authenticate: AuthenticateKey;
   readonly reauthorize: Reauthorize;
+  /** Writes the recorded uses; called at shutdown. */
   flush(): Promise<void>;
 };
 

@@ -150,8 +150,8 @@ export type Visibility = { readonly userId: number | undefined; readonly kinds: 
 type VisibilityQuery = { readonly kind?: OccurrenceKind; readonly scope?: 'own' | 'account' };
 
 /**
- * Limits a query to the kinds that the caller may read. Throws `not_permitted` for scope `account` if the caller is not
- * an admin.
+ * Returns which of the requested occurrences the caller may see. Throws `not_permitted` for scope `account` if the
+ * caller is not an admin.
  */
 export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): Visibility {
   if (scope === 'account' && !isAdmin(caller)) {

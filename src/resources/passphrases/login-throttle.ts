@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
+import { computeBackoffMs } from '../../async/backoff.ts';
 
 /** Number of failed attempts within a window that cause no delay. */
 const FREE_ATTEMPTS = 5;
@@ -39,9 +40,9 @@ export class LoginThrottle {
   /**
    * Begins a login attempt, unless earlier failures still delay it.
    *
-   * @param user the user name of the attempt
-   * @param source the client's address; an IPv6 address counts as its network, since one machine may use the whole
-   *   network
+   * @param userKey a text that identifies the user
+   * @param source the client's address or session; an IPv6 address counts as its network, since one machine may use
+   *   the whole network
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
   beginAttempt(user: string, source: string): LoginAttempt {
@@ -54,7 +55,7 @@ export class LoginThrottle {
     // The attempt is counted before the check, so that concurrent attempts are counted too.
     entry.failures += 1;
     const excessFailures = entry.failures - FREE_ATTEMPTS;
-    if (excessFailures >= 0) entry.blockedUntil = now + Math.min(INITIAL_DELAY_MS * 2 ** excessFailures, MAX_DELAY_MS);
+    if (excessFailures >= 0) entry.blockedUntil = now + computeBackoffMs(excessFailures, INITIAL_DELAY_MS, MAX_DELAY_MS);
     entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
     this.#storeEntry(entryKey, entry);
     return {

@@ -25,6 +25,7 @@ export function sessionExpiryOf({ expires_at, last_used }: { expires_at: number;
 export type SessionAuthenticator = {
   readonly authenticate: AuthenticateSession;
   readonly reauthorize: Reauthorize;
+  /** Writes the recorded uses; called at shutdown. */
   flush(): Promise<void>;
 };
 
@@ -54,6 +55,7 @@ const findSessionByIdAndRole = prepareQuery((queries, { sessionId, role }: { ses
     .where('users.role', '=', role),
 );
 
+/** A caller with a session. `expiresAt` is the end of its maximum lifetime; an unused session expires earlier. */
 type CachedSession = CachedCaller & { readonly expiresAt: number };
 
 const permissionSetsByRole = new Map<Role, ReadonlySet<Permission>>();

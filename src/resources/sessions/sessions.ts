@@ -18,7 +18,8 @@ import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts'
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import type { Queries, Store } from '../../store/store.ts';
+import { DELETE_BATCH_SIZE, deleteInBatches } from '../../store/delete-in-batches.ts';
+import type { Queries, Store, Tx } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
@@ -139,28 +140,21 @@ async function endOldestSessions(write: AccountWrite, userId: number): Promise<v
     await endSessions(write, { userId, onlySessionId: session_id }, 'too many sessions');
 }
 
-const DELETE_BATCH_SIZE = 500;
-
 /** Deletes expired sessions in batches. Returns how many were deleted. */
-export async function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
-  let totalDeletedCount = 0;
-  while (!isStopped()) {
-    const deletedCount = await store.write(async ({ queries }) => {
-      const expiredIds = queries
-        .selectFrom('sessions')
-        .select('session_id')
-        .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
-        .limit(DELETE_BATCH_SIZE);
-      const { numDeletedRows } = await queries
-        .deleteFrom('sessions')
-        .where('session_id', 'in', expiredIds)
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    });
-    totalDeletedCount += deletedCount;
-    if (deletedCount < DELETE_BATCH_SIZE) return totalDeletedCount;
-  }
-  return totalDeletedCount;
+export function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
+  const deleteBatch = async ({ queries }: Tx) => {
+    const expiredIds = queries
+      .selectFrom('sessions')
+      .select('session_id')
+      .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
+      .limit(DELETE_BATCH_SIZE);
+    const { numDeletedRows } = await queries
+      .deleteFrom('sessions')
+      .where('session_id', 'in', expiredIds)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  };
+  return deleteInBatches(store.write, deleteBatch, isStopped);
 }
 
 /** Finds a user by e-mail address, ignoring case. `passphrase_hash` is null if no passphrase was set. */

@@ -92,6 +92,10 @@ async function loadHourRows(view: AccountView, hookIds: readonly number[]): Prom
   );
 }
 
+/**
+ * The attempts of one hook in one hour with the same result: delivered if `delivered` is 1, failed if it is 0.
+ * `attempts` is their number, and `milliseconds` is their total duration.
+ */
 type AttemptSums = { readonly delivered: number; readonly attempts: number; readonly milliseconds: number };
 
 function toHourRow(hookId: number, hour: number, attemptSums: readonly AttemptSums[]): HourRow {

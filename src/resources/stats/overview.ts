@@ -146,6 +146,7 @@ async function countHooks(view: AccountView, userId: number | undefined) {
 async function countAttemptsOfLastHour(view: AccountView, userId: number | undefined) {
   const [newestMinute] = getLatestBuckets(view.now, MINUTE_MS, 1);
   const endMs = newestMinute?.until ?? view.now;
+  /** Numbers of attempts by minute. Minutes are counted since the epoch. */
   const sumsByMinute = new Map<number, { delivered: number; failed: number }>();
   const attemptsByDuration = new Map<number, number>();
   let totalAttempts = 0;

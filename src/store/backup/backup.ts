@@ -6,6 +6,7 @@ import { SqliteConnection } from '../sqlite/connection.ts';
 import { createFile, fsyncPath, requireSingleName } from '../sqlite/file-lock.ts';
 import { type Queries, StoreError } from '../store.ts';
 
+/** `version`: number of the last applied migration. `checkResult`: the value that `checkContents` returned. */
 export type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly checkResult: T };
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { type Store, StoreError } from '../store.ts';
@@ -20,7 +20,7 @@ async function positionsOf(store: Store): Promise<number[][]> {
   return rows.map((row) => [row.position, row.epoch_start]);
 }
 
-for (const { test, database } of stores) {
+for (const { test, database } of everyStore) {
   test('C5 an epoch raises all ids and positions to a million per second since 2025', async (t) => {
     const store = await openStoreAt(t, await database(t));
     await add(store, 'a.test');

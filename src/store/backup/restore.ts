@@ -68,6 +68,7 @@ export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<Re
   }
 }
 
+/** Copies and verifies the backup; returns the number of its last applied migration. */
 async function copyBackup(backupPath: string, copyPath: string): Promise<number> {
   let backup: SqliteConnection | undefined;
   try {
@@ -139,8 +140,8 @@ function swapFiles(path: string, temporaryPath: string, keptPath: string): void 
 }
 
 /**
- * Renames the old database. Uses a hard link where the file system supports it, so that a database exists at the path
- * at every moment.
+ * Gives the old database the name under which it is kept. Uses a hard link where the file system supports it, so that a
+ * database exists at `path` until the new one replaces it.
  */
 function renameWithoutReplacing(path: string, keptPath: string): void {
   try {

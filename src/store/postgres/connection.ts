@@ -111,6 +111,7 @@ export function withNewStatementName<Q extends pg.QueryConfig>(query: Q): Q {
   return { ...query, name: statementNameOf(query.text) };
 }
 
+/** Function that sends SQL over one connection, or over any connection of a pool. */
 export type QueryFunction = (text: string, values: readonly unknown[], mode: StatementMode) => Promise<pg.QueryResult>;
 
 /**

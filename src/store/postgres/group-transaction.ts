@@ -42,7 +42,7 @@ export type TransactionTimeouts = {
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
 /**
- * The queries of one member of a group transaction. `hasChanged` is set when the member has sent a statement other than
+ * The queries of one member of a group transaction. `hasWritten` is set when the member has sent a statement other than
  * a select.
  */
 type MemberSession = { readonly queries: Queries; hasChanged: boolean };
@@ -161,7 +161,7 @@ class GroupMember {
 /**
  * Runs one write, or a group of writes concurrently, in one transaction. Statements are pipelined: `begin` is sent
  * together with the first queries, a query of one member does not wait for the queries of other members, and
- * `withCommit` queries are sent together with the commit. If a member fails after it has changed something, or does not
+ * `sendWithCommit` queries are sent together with the commit. If a member fails after it has written, or does not
  * get its account lock, the whole group is rolled back.
  */
 export async function runTransaction(
@@ -192,6 +192,7 @@ export async function runTransaction(
     };
   }
 
+  // Collects the events and `beforeCommit` items of all members that have succeeded.
   const mergedMember = new GroupMember({ queries: connection.queries, hasChanged: true });
   for (const [index, { commitEvents, beforeCommit }] of members.entries()) {
     if (settledWrites[index]?.status === 'rejected') continue;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type Dialect, loadMigrations } from '../migrate.ts';
 import { StoreError } from '../store.ts';
@@ -44,7 +44,7 @@ export async function migrateWithRetries(pool: Pool, { clock, log }: { clock: Cl
         throw error;
       log.warn({ event: 'database.waiting', err: error });
     }
-    await new Promise<void>((resolve) => clock.after(MIGRATION_RETRY_DELAY_MS, resolve));
+    await sleep(clock, MIGRATION_RETRY_DELAY_MS);
   }
 }
 

@@ -11,6 +11,7 @@ import {
   isTimeout,
   PREFER_INDEX_PLANS_SQL,
 } from './connection.ts';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 const NOTIFY_CHANNEL = 'carillon';
 
@@ -61,7 +62,9 @@ export class NotifierSession implements ClusterSession {
   readonly #addressOptions: AddressOptions;
   readonly #clock: Clock;
   readonly #log: Log;
+  /** Called with the commit events of other nodes. */
   readonly #onEvents: (events: CommitEvents) => void;
+  /** Called when the connection was opened again after a timeout. */
   readonly #onReconnected: () => void;
   delivers = false;
   #client: pg.Client | undefined;
@@ -272,16 +275,12 @@ function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
     };
     return;
   }
-  for (const pending of splitIntoBatches(events.pendingByHook.keys())) yield { pending };
-  for (const asked of splitIntoBatches(events.manualAttempts)) yield { asked };
-  for (const ended of splitIntoBatches(events.endedHooks)) yield { ended };
-  for (const changed of splitIntoBatches(events.changedSecrets)) yield { changed };
-  for (const happened of splitIntoBatches(events.accountsWithOccurrences)) yield { happened };
+  for (const pending of splitIntoMessages(events.pendingByHook.keys())) yield { pending };
+  for (const asked of splitIntoMessages(events.manualAttempts)) yield { asked };
+  for (const ended of splitIntoMessages(events.endedHooks)) yield { ended };
+  for (const changed of splitIntoMessages(events.changedSecrets)) yield { changed };
+  for (const happened of splitIntoMessages(events.accountsWithOccurrences)) yield { happened };
   if (events.hasAccessChanged) yield { access: true };
 }
 
-function* splitIntoBatches<T>(items: Iterable<T>): Generator<T[]> {
-  const allItems = [...items];
-  for (let start = 0; start < allItems.length; start += MAX_IDS_PER_MESSAGE)
-    yield allItems.slice(start, start + MAX_IDS_PER_MESSAGE);
-}
+const splitIntoMessages = <T>(items: Iterable<T>) => splitIntoBatches([...items], MAX_IDS_PER_MESSAGE);

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { FairSemaphore } from '../../async/fair-semaphore.ts';
 import { CommitListeners } from '../commit-events.ts';
 import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
 import { type CommitEvents, type Store, StoreError } from '../store.ts';
@@ -20,7 +21,6 @@ import { NotifierSession } from './notifier.ts';
 import { createPartitions, dropPartitions } from './partitions.ts';
 import { Pool } from './pool.ts';
 import { QueryBatcher } from './query-batcher.ts';
-import { ReadLimiter } from './read-limiter.ts';
 import { sequences } from './sequences.ts';
 import { readInSnapshot } from './snapshot.ts';
 import { WriteBatcher } from './write-batcher.ts';
@@ -57,6 +57,9 @@ const ACCESS_TTL_WITHOUT_NOTIFY_MS = 50;
 
 /** Maximum number of concurrent reading requests per connection: enough to keep each connection busy. */
 const MAX_READS_PER_CONNECTION = 4;
+
+/** Maximum time that a request waits before its first query. */
+const MAX_READ_WAIT_MS = 10_000;
 
 /** Maximum number of attempts of a read whose connection was lost or whose plan is stale. */
 const MAX_READ_ATTEMPTS = 3;
@@ -161,10 +164,15 @@ async function createStore(
   // Batch the reads of one event-loop iteration.
   const readBatcher = new QueryBatcher((text, values) => sendRead(text, values, 'prepared'), setImmediate);
   const read = createQueries(sendRead, (text, parameters) => readBatcher.query(text, parameters));
-  const readLimiter = new ReadLimiter(addressOptions.pool * MAX_READS_PER_CONNECTION, clock);
+  // A request waits before its first query instead of between its queries, so that running requests finish sooner, and
+  // other queries, such as authentication, wait for a few requests instead of all.
+  const readSemaphore = new FairSemaphore<'read'>({
+    maxActive: addressOptions.pool * MAX_READS_PER_CONNECTION,
+    timeout: { maxWaitMs: MAX_READ_WAIT_MS, clock },
+  });
   const store: Store = {
     read,
-    readWithLimit: (work) => readLimiter.runWithPermit(work),
+    readWithLimit: (work) => readSemaphore.runWithPermit('read', work),
     clusterSession: notifierSession,
     write: (work, accountLock) => writeBatcher.write(work, accountLock),
     writeInBackground: (work) => backgroundWriteBatcher.write(work),

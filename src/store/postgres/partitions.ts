@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { deleteInBatches } from '../delete-in-batches.ts';
+import { deleteOldHistory } from '../delete-in-batches.ts';
 import { type HistoryTable, historyTables, type Queries, type Store } from '../store.ts';
 import { sqlStateOf } from './connection.ts';
 
@@ -67,7 +67,7 @@ export async function dropPartitions(
     store.read,
   );
   return rows[0]?.old
-    ? droppedCount + (await deleteInBatches(store.write, table, { cutoff, now }, isStopped))
+    ? droppedCount + (await deleteOldHistory(store.write, table, { cutoff, now }, isStopped))
     : droppedCount;
 }
 

@@ -8,6 +8,7 @@ export class Pool {
   readonly maxConnections: number;
   readonly #createPool: () => pg.Pool;
   readonly #checkedOutClients = new Set<pg.PoolClient>();
+  /** For each caller that waits for a connection, the function that lets it wait for one of the new pool instead. */
   readonly #waitingCallers = new Set<() => void>();
   #pool: pg.Pool;
 

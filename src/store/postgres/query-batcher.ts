@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Maximum number of queries per batch. Larger batches are not faster. */
 const MAX_BATCH_SIZE = 128;
@@ -61,8 +62,7 @@ export class QueryBatcher {
     const batches = [...this.#waitingQueries];
     this.#waitingQueries.clear();
     for (const [batchedQuery, waitingQueries] of batches) {
-      for (let start = 0; start < waitingQueries.length; start += MAX_BATCH_SIZE) {
-        const queries = waitingQueries.slice(start, start + MAX_BATCH_SIZE);
+      for (const queries of splitIntoBatches(waitingQueries, MAX_BATCH_SIZE)) {
         const runningBatch =
           queries.length === 1 ? this.#runSingle(batchedQuery, queries) : this.#runBatched(batchedQuery, queries);
         runningBatch.catch((error: unknown) => {

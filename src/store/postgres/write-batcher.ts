@@ -26,6 +26,7 @@ const MAX_GROUP_SIZE = 64;
 /** Maximum number of concurrent group transactions: while one is being synced to disk, another one runs its queries. */
 const MAX_RUNNING_GROUPS = 2;
 
+/** Called after each commit. The writes of the commit resolve after the promise of `onCommitted`. */
 type WriteListeners = {
   readonly onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly onGroup: (writeCount: number, seconds: number) => void;
@@ -73,6 +74,7 @@ export class WriteBatcher {
     this.#retryLocks = new AccountLocks(Math.max(1, Math.floor(pool.maxConnections / 2)), MAX_WAITING_WRITES);
   }
 
+  /** Runs a write in a transaction; `Store.write` describes the guarantees. */
   write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T> {
     if (accountLock === undefined) return this.#runExclusive(work) as Promise<T>;
     const run = () =>

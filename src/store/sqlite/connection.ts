@@ -195,6 +195,7 @@ export class SqliteConnection {
     }
   }
 
+  /** Runs before each statement: the writer must be in a transaction; a shared read snapshot is begun if necessary. */
   readonly #ensureTransaction = (): void => {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
@@ -248,6 +249,7 @@ export class SqliteConnection {
   }
 }
 
+/** A prepared statement of a connection. `beforeRun` is called before each run, except by `runWithoutResult`. */
 class PreparedStatement {
   readonly #statement: StatementSync;
   readonly #mapError: MapError;
@@ -277,6 +279,7 @@ class PreparedStatement {
     this.#statement.run();
   }
 
+  /** Runs the statement, and returns its result in the form of the query builder. */
   execute(parameters: readonly unknown[]): QueryResult<unknown> {
     if (this.#columns.length > 0) return { rows: this.all(parameters) };
     this.#beforeRun();

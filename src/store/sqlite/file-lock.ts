@@ -47,7 +47,7 @@ export function createFolder(path: string): void {
 
 /**
  * Locks a database against a second service: an exclusive lock on a separate file, which the operating system releases
- * when the process ends, even if it is killed.
+ * when the process ends, even if it is killed. Returns the open lock file; closing it releases the lock.
  */
 export function lockDatabase(path: string): DatabaseSync {
   let lock: DatabaseSync | undefined;

@@ -1,7 +1,7 @@
 import type { Compilable } from 'kysely';
 import { FairQueue } from '../../async/fair-scheduler.ts';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
-import type { Clock } from '../../clock.ts';
+import { type Clock, sleep } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
 import type { AccountLock, BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
@@ -40,6 +40,7 @@ type Writer = Pick<AccountLock, 'accountId' | 'userId'>;
 
 /** The waiting writes. Accounts take turns, in each account its users. Writes of the service itself share one turn. */
 class WriteQueue {
+  /** One turn for each waiting write: the queue of its account. */
   readonly #turns = new FairQueue<FairQueue<WaitingWrite>>();
   readonly #queuesByAccount = new Map<string, FairQueue<WaitingWrite>>();
 
@@ -90,7 +91,7 @@ class GroupWriteTx implements Tx {
     this.#group = group;
   }
 
-  /** Resolves when the `withCommit` queries have run; undefined if there are none. */
+  /** Resolves when the `sendWithCommit` queries have run; undefined if there are none. */
   get pipelinedResults(): Promise<unknown> | undefined {
     return this.#pipelinedQueries && Promise.all(this.#pipelinedQueries);
   }
@@ -137,11 +138,13 @@ class GroupWriteTx implements Tx {
 export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #realClock: Clock;
+  /** Called right before each commit. */
   readonly #onCommitting: () => void;
   readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly #onGroup: (writeCount: number, seconds: number) => void;
   readonly #findLostFile: () => DatabaseLost | undefined;
   readonly #onFatal: (error: unknown) => void;
+  /** Set once the database files were removed or replaced: all writes are rejected with this problem. */
   #lostProblem: Problem | undefined;
   readonly #waitingWrites = new WriteQueue();
   #runningLoop: Promise<void> | undefined;
@@ -167,7 +170,10 @@ export class GroupCommit {
     this.#onFatal = listeners.onFatal;
   }
 
-  /** Returns a problem if database files were removed or replaced; all writes are rejected from then on. */
+  /**
+   * Checks that the database files are in place. If not, calls `onFatal` once and returns the problem with which all
+   * writes are rejected from then on.
+   */
   findFileProblem(): Problem | undefined {
     if (this.#lostProblem !== undefined) return this.#lostProblem;
     const lostError = this.#findLostFile();
@@ -177,7 +183,7 @@ export class GroupCommit {
     return this.#lostProblem;
   }
 
-  /** @param writer undefined for a write of the service itself */
+  /** @param owner undefined for a write of the service itself */
   write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T> {
     if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
@@ -299,7 +305,7 @@ export class GroupCommit {
       } catch (error) {
         if (sqliteCode(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;
       }
-      await new Promise<void>((resolve) => this.#realClock.after(BUSY_POLL_INTERVAL_MS, resolve));
+      await sleep(this.#realClock, BUSY_POLL_INTERVAL_MS);
     }
   }
 

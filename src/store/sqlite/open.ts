@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { backUpBeforeMigration } from '../backup/pre-migration-backup.ts';
 import { CommitListeners } from '../commit-events.ts';
 import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
-import { deleteInBatches } from '../delete-in-batches.ts';
+import { deleteOldHistory } from '../delete-in-batches.ts';
 import { type Dialect, loadMigrations, migrate } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
 import { SQLITE_BUSY, SqliteConnection, sqliteCode, toProblem } from './connection.ts';
@@ -124,7 +124,7 @@ function createStore(
     readWithLimit: (work) => work(),
     clusterSession: undefined,
     dropOldRows: (table, cutoff, isStopped) =>
-      deleteInBatches((work) => groupCommit.write(work), table, { cutoff, now: clock.now() }, isStopped),
+      deleteOldHistory((work) => groupCommit.write(work), table, { cutoff, now: clock.now() }, isStopped),
     externalVersion() {
       if (cachedDataVersion === undefined) {
         reader.refreshSnapshot();

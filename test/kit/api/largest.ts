@@ -26,8 +26,10 @@ type TableRows = readonly (readonly [table: AccountTable, rows: readonly Exporte
 const MAX_PAGE_SIZE = 1_000;
 /** Maximum number of users, and of teams, that are assigned to one record. */
 const MAX_ASSIGNED = 1_000;
+/** Maximum number of replies to one comment. */
 const MAX_REPLIES = 1_000;
 
+/** Creates rows with consecutive ids, starting with `firstId`. */
 const createRows = (count: number, first: number, row: (id: number) => ExportedRow): readonly ExportedRow[] =>
   Array.from({ length: count }, (_, turn) => row(first + turn));
 

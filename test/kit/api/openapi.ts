@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Json } from '../service/service.ts';
 
-/** One operation of an OpenAPI document. */
+/** One operation of an OpenAPI document. `node` is its operation object in the document. */
 export type Operation = { readonly method: string; readonly path: string; readonly node: Json };
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
@@ -150,6 +150,7 @@ function createAjv(): Ajv2020 {
   return ajv;
 }
 
+/** Cache of documents in which references are replaced by their targets, by original document. */
 const inlinedDocuments = new WeakMap<Json, Json>();
 
 /** Returns the document with references replaced by their targets. This ends, because no schema is recursive. */

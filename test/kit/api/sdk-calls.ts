@@ -126,6 +126,7 @@ export function typeAssertionsOf(calls: readonly SdkCall[], rows: readonly Route
   });
 }
 
+/** Returns the assertions that the result type of a method matches the schema of the response. */
 function resultAssertions(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
   if (answer.type === 'array') return [{ description: `${method} gives nothing`, type: `Same<${type}, void>` }];
   const { data, ...around } = propertiesOf(answer);

@@ -9,6 +9,7 @@ export class QueryInterceptor implements KyselyPlugin {
   #delayStarted = Promise.withResolvers<void>();
   #table = '';
   readonly #results: string[] = [];
+  /** Number of the next queries that fail. Tests set it. */
   failures = 0;
 
   /** Returns how often this table has been read so far. */
@@ -24,6 +25,7 @@ export class QueryInterceptor implements KyselyPlugin {
     return this.#delayStarted.promise;
   }
 
+  /** Ends the delay that `delayNext` has requested. */
   release(): void {
     this.#gate?.resolve();
     this.#gate = undefined;
@@ -73,6 +75,7 @@ export class QueryInterceptor implements KyselyPlugin {
 export class ReadCounter implements KyselyPlugin {
   /** Largest number of characters, and of rows, that one event-loop iteration has read. */
   maximum = { characters: 0, rows: 0 };
+  /** Characters and rows read so far in this event-loop iteration. */
   #current = { characters: 0, rows: 0 };
   #isCounting = false;
 

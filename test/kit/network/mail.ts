@@ -14,7 +14,9 @@ export type ReceivedMail = {
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
   readonly html: string;
+  /** Whether the mail arrived over TLS. */
   readonly secure: boolean;
+  /** The user name with which the client authenticated; undefined without authentication. */
   readonly user: string | undefined;
 };
 

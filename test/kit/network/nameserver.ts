@@ -73,6 +73,7 @@ export async function startNameServer(
   };
 }
 
+/** Parses the question of a DNS query. `endOffset` is the offset of the first byte after the question. */
 function parseQuery(query: Buffer): { question: DnsQuestion; end: number } {
   const labels: string[] = [];
   let at = 12;

@@ -28,7 +28,7 @@ export type DatabaseProxy = {
 type ConnectionPair = { readonly client: Socket; readonly database: Socket; silent: boolean };
 
 /**
- * Starts a proxy in front of the database at `address`.
+ * Starts a proxy in front of the database at `databaseUrl`.
  *
  * @param delayMs delay of each direction in milliseconds; with a delay, a burst contains everything that the client
  * sent without waiting for a response

@@ -9,7 +9,7 @@ export type Conversation = {
 
 /**
  * Sends bytes unchanged on a new connection and reads until the peer closes it. If the peer does not close it within
- * `timeoutMs`, `closed` is false.
+ * `timeoutMs`, `isClosed` is false.
  */
 export function sendRawBytes(baseUrl: string, bytes: string, timeoutMs = 3_000): Promise<Conversation> {
   const { hostname, port } = new URL(baseUrl);

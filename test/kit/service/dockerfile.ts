@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 
 const execFileAsync = promisify(execFile);
 
+/** An instruction: its keyword, such as `COPY` (`word`), and the remaining text of its line (`rest`). */
 type Instruction = { readonly word: string; readonly rest: string };
 
 /** The configuration of a built image. */
@@ -17,6 +18,7 @@ export type BuiltImage = {
   /** Entry point and arguments. */
   readonly command: readonly string[];
   readonly healthcheck: readonly string[];
+  /** The text of the EXPOSE instruction: a port. */
   readonly exposed: string;
 };
 

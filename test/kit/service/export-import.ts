@@ -43,8 +43,9 @@ export function readLines(path: string): string[] {
 }
 
 /**
- * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rows` rows of a stage, or, if
- * the stage is `a write`, in its `rows`th write transaction. Returns the signal that ended the process.
+ * Starts or resumes an import in a child process that kills itself with SIGKILL: after `rowCount` rows of a stage, or,
+ * if the stage is `a write`, in the write transaction with the number `rowCount`. Returns the signal that ended the
+ * process.
  */
 export async function importKilled(
   database: string,

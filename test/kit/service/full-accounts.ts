@@ -21,7 +21,8 @@ const SAMPLE_TEXTS = [
 const SAMPLE_NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
 
 /**
- * Returns a valid row of a table. Columns that `given` does not contain get one of the values that their type allows.
+ * Returns a valid row of a table. A column that `givenCells` does not contain gets one of the values that its type
+ * allows.
  */
 export function createValidRow(table: ExportedTable, given: ExportedRow, offset = 0): ExportedRow {
   const cells: Readonly<Record<string, Column>> = tableColumns[table];
@@ -88,7 +89,8 @@ export async function readAllRows(store: Store): Promise<Readonly<Record<string,
 const ROWS_PER_STATEMENT = 50;
 
 /**
- * Returns a row in which every column that `given` does not contain has the smallest value: null, 0 or an empty text.
+ * Returns a row in which every column that `givenCells` does not contain has the smallest value: null, 0 or an empty
+ * text.
  */
 export function createMinimalRow(table: AccountTable, given: ExportedRow): ExportedRow {
   const cells: Readonly<Record<string, Column>> = tableColumns[table];

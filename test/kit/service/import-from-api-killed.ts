@@ -1,6 +1,6 @@
 import { importFromApi } from './import-from-api.ts';
 
-// Runs an import that kills its own process in the stage `where`, after `rows` rows.
+// Runs an import that kills its own process in the stage `killStage`, after `killRowCount` rows.
 const [given = '{}', where, rows] = process.argv.slice(2);
 
 let stage = '';

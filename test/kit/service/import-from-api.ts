@@ -67,7 +67,7 @@ export async function importFromApi({
 }
 
 /**
- * Runs the import in a child process that kills itself with SIGKILL after `rows` rows of a stage. Returns the
+ * Runs the import in a child process that kills itself with SIGKILL after `rowCount` rows of a stage. Returns the
  * signal that ended the process.
  */
 export async function runKilledApiImport(

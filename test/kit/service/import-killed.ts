@@ -3,8 +3,8 @@ import type { TransferProgress } from '../../../src/transfer/progress.ts';
 import { openStoreAt } from '../database/database.ts';
 import { importFromFile } from './export-import.ts';
 
-// Runs an import that kills its own process: after `rows` rows of the stage `where`, or, if `where` is `a write`, in
-// its `rows`th write transaction, before the commit.
+// Runs an import that kills its own process: after `killRowCount` rows of the stage `killStage`, or, if that stage is
+// `a write`, in the write transaction with the number `killRowCount`, before the commit.
 const [database = '', path = '', where, rows] = process.argv.slice(2);
 
 let stage = '';

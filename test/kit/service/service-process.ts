@@ -27,9 +27,9 @@ export type StartedProcess = {
  * Starts `carillon serve` with these environment variables and waits for its greeting. Rejects with the output
  * if the process exits first.
  *
- * @param logTo a file descriptor for standard error; by default, standard error is read and dropped
- * @param runBy a command that runs the service, such as a tracer
- * @param main the entry point; by default, the entry point in this source tree
+ * @param stderrFd a file descriptor for standard error; by default, standard error is read and dropped
+ * @param wrapperCommand a command that runs the service, such as a tracer
+ * @param entryPoint the entry point; by default, the entry point in this source tree
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,

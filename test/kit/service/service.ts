@@ -66,7 +66,7 @@ export type TestService = {
   createLink(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<string>;
   /** Opens a console session without a passphrase. */
   signIn(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<ConsoleUser>;
-  /** Sends a raw request with the credentials of a person. */
+  /** Sends a raw request with the credentials of a user. */
   call(
     person: Pick<ApiUser, 'headers'> | undefined,
     method: string,

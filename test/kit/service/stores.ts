@@ -17,12 +17,13 @@ export type TestStore = {
   serviceProcess(context: Cleanup, options?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
 };
 
+/** Creates a database and returns the value for `--database`. */
 type Database = TestStore['database'];
 
 /**
  * Creates the tools to test on a database.
  *
- * @param serviceDatabase creates the database of a service, which may already have the schema
+ * @param createServiceDatabase creates the database of a service, which may already have the schema
  */
 function createTestStore(
   name: TestStore['name'],
@@ -58,27 +59,37 @@ const postgres = createTestStore(
   newServiceDatabase,
 );
 
-/** All databases, or those that TEST_STORES names, for code outside of test files. */
-export const chosenStores: readonly TestStore[] = [sqlite, postgres].filter(({ name }) =>
-  (process.env.TEST_STORES ?? name).split(',').includes(name),
-);
+const namedStores = (names: string): readonly TestStore[] =>
+  [sqlite, postgres].filter(({ name }) => names.split(',').includes(name));
 
 /**
- * The databases that every suite runs on: all, or those that TEST_STORES names. Tests start only after the file has
- * looped over all databases. Otherwise the runner could end the file when the tests on the first database are done,
- * while the service on the next database is still starting.
+ * Yields the databases of a suite. Its tests start only after the file has looped over all of them. Otherwise the
+ * runner could end the file when the tests on the first database are done, while the service on the next one is still
+ * starting.
  */
-export const stores: Iterable<TestStore> = {
+const suiteStores = (chosen: readonly TestStore[]): Iterable<TestStore> => ({
   *[Symbol.iterator]() {
     const allDefined = Promise.withResolvers<void>();
     before(() => allDefined.promise);
     try {
-      yield* chosenStores;
+      yield* chosen;
     } finally {
       allDefined.resolve();
     }
   },
-};
+});
+
+/** Both databases, or those that TEST_STORES names. */
+export const chosenStores = namedStores(process.env.TEST_STORES ?? 'SQLite,PostgreSQL');
+
+/** The databases of tests that do not depend on the database: SQLite, or those that TEST_STORES names. */
+export const defaultStores = namedStores(process.env.TEST_STORES ?? 'SQLite');
+
+/** `defaultStores`, for the loop of a suite. `npm run test:all` runs each suite on both databases. */
+export const stores = suiteStores(defaultStores);
+
+/** `chosenStores`, for the loop of a suite that tests the store or deliveries. */
+export const everyStore = suiteStores(chosenStores);
 
 /** The databases that several nodes can share. */
-export const sharedStores: readonly TestStore[] = chosenStores.filter(({ name }) => name === 'PostgreSQL');
+export const sharedStores = chosenStores.filter(({ name }) => name === 'PostgreSQL');

@@ -4,7 +4,7 @@ import { sharedStores } from '../../kit/service/stores.ts';
 import { smokeTest } from '../smoke.ts';
 import { findSlowTakeovers, nodes, scheduleLosses } from './nodes.ts';
 
-if (sharedStores.length > 0) smokeTest(nodes);
+if (sharedStores.length > 0) smokeTest(nodes, sharedStores);
 
 test('every kind of loss is scheduled, and a takeover that is too slow is reported', () => {
   assert.deepEqual(scheduleLosses(6).toSorted(), [

@@ -30,8 +30,9 @@ import {
 export const nodes: ReliabilityTest = {
   id: 'R7',
   name: 'nodes',
-  title: 'C13 C18 C20 one of two nodes is killed, paused or cut off',
-  promise: 'the other delivers within 2 s (killed) or 15 s at p99, nothing is lost, nothing is sent after a DELETE',
+  title: 'C13 C18 C20 one of two nodes is killed, paused, or cut off from PostgreSQL',
+  promise:
+    'at p99, the other node delivers within 2 s (after a kill) or 15 s; nothing is lost, and nothing is sent for a hook after its DELETE',
   unit: 'lost nodes',
   smoke: 6,
   full: 200,

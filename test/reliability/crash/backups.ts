@@ -27,9 +27,9 @@ import { type Backup, findRestoreDifferences, makeBaseBackup, pendingDeliveryIds
 export const backups: ReliabilityTest = {
   id: 'R14',
   name: 'backups',
-  title: 'C16 C20 backups are made under load, restored and started',
+  title: 'C16 C20 backups are made under load, and a service is started on each restored backup',
   promise:
-    'every occurrence has its record, everything acknowledged before the backup is there, everything pending is delivered',
+    'every occurrence has its record, every change acknowledged before the backup is in it, every pending delivery is delivered',
   unit: 'backups',
   smoke: 3,
   full: 100,

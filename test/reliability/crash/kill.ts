@@ -29,11 +29,11 @@ import { PAUSE_OPTIONS, pause } from './crash-loop.ts';
 export const kills: ReliabilityTest = {
   id: 'R1',
   name: 'kills',
-  title: 'C16 C19 C20 kill -9 and pauses under load, of the service and of PostgreSQL',
+  title: 'C16 C19 C20 under load, the service and PostgreSQL are paused, or killed by kill -9',
   promise:
-    'nothing acknowledged is lost, everything pending is delivered, only deliveries in flight may be sent twice, no healthy hook ends',
+    'no acknowledged change is lost, every pending delivery is delivered, only deliveries in flight may be sent twice, no hook with a healthy target ends',
   unit: 'kills',
-  smoke: 20,
+  smoke: 10,
   full: 1_000,
   execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_DATABASE, postgresShare: 0.3 }, runShard),
 };

@@ -11,9 +11,9 @@ import { type PowerCutRun, runPowerCuts } from './power-loss-run.ts';
 export const powerLoss: ReliabilityTest = {
   id: 'R2',
   name: 'power',
-  title: 'the power of the disk is cut under load',
+  title: 'the disk loses power while the service is under load',
   promise:
-    'nothing acknowledged is lost, everything pending is delivered, the database is sound; a control run without fsync loses data',
+    'no acknowledged change is lost, every pending delivery is delivered, the database is sound; a control run without fsync loses data, so the test can detect losses',
   unit: 'power cuts on each database',
   smoke: undefined,
   full: 300,

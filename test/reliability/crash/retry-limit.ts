@@ -21,10 +21,10 @@ import { PAUSE_OPTIONS, pause } from './crash-loop.ts';
 export const hookRemoval: ReliabilityTest = {
   id: 'R5',
   name: 'removal',
-  title: 'receivers that respond at random, with kills and pauses of the service',
+  title: 'targets respond at random, while the service is killed and paused',
   promise: 'each hook ends exactly at its third failure in a row or its first 401',
-  unit: 'scripts',
-  smoke: 1_000,
+  unit: 'random sequences of responses',
+  smoke: 500,
   full: 10_000,
   execute,
 };

@@ -18,10 +18,10 @@ import {
 export const stops: ReliabilityTest = {
   id: 'R13',
   name: 'stops',
-  title: 'C19 C20 SIGTERM under load, and rolling restarts of two nodes',
-  promise: 'exit within 10 s, every accepted request is answered, nothing is lost or delivered twice',
+  title: 'C19 C20 the service gets SIGTERM under load, and two nodes are restarted in turn',
+  promise: 'the service exits within 10 s, every accepted request is answered, no delivery is lost or sent twice',
   unit: 'stops',
-  smoke: 10,
+  smoke: 6,
   full: 200,
   execute,
 };

@@ -20,8 +20,8 @@ const MAX_REPORTED = 5;
 export const syscallFaults: ReliabilityTest = {
   id: 'R3',
   name: 'injection',
-  title: 'C20 SQLite: the k-th system call fails, or the process is killed at it',
-  promise: 'nothing acknowledged is lost, everything pending is delivered, every restart succeeds',
+  title: 'C20 on SQLite, one system call of the service fails, or the service is killed at this call',
+  promise: 'no acknowledged change is lost, every pending delivery is delivered, every restart succeeds',
   unit: 'system calls',
   smoke: SMOKE_COUNT,
   full: 300,

@@ -17,10 +17,10 @@ import { validValue } from './values.ts';
 export const fuzz: ReliabilityTest = {
   id: 'R11',
   name: 'fuzz',
-  title: 'generated, malformed and hostile requests',
-  promise: 'every response is one that the OpenAPI document has, and none is a 5xx',
+  title: 'the service gets generated, malformed and hostile requests',
+  promise: 'the OpenAPI document contains every response, and none is a 5xx',
   unit: 'requests',
-  smoke: 20_000,
+  smoke: 8_000,
   full: 1_000_000,
   execute,
 };

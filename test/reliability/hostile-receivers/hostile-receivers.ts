@@ -67,8 +67,8 @@ const SMOKE_ROUNDS = 1;
 export const hostileReceivers: ReliabilityTest = {
   id: 'R9',
   name: 'hostile',
-  title: 'receivers that hang, drip, flood, reset and lie',
-  promise: 'every attempt ends within a second of its deadline, memory stays flat, a healthy target is not delayed',
+  title: 'receivers hang, drip bytes, flood, reset connections and send false lengths',
+  promise: 'every attempt ends within a second of its deadline, memory does not grow, a healthy target is not delayed',
   unit: 'rounds',
   smoke: SMOKE_ROUNDS,
   full: 60,

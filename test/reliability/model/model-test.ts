@@ -19,8 +19,8 @@ import { ServiceUnderTest, SimulatedTargets } from './system.ts';
 export const model: ReliabilityTest = {
   id: 'M1',
   name: 'model',
-  title: 'C7 C8 C14 C25 C27 C33 C34 C41 random calls, compared with a model of the contract',
-  promise: 'the model predicts every response and every webhook',
+  title: 'C7 C8 C14 C25 C27 C33 C34 C41 users make random calls; a model of the API predicts the results',
+  promise: 'every response and every webhook equals the prediction',
   unit: 'runs of up to 60 calls',
   smoke: 25,
   full: 2_000,

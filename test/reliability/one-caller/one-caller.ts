@@ -45,7 +45,8 @@ export const oneCaller: ReliabilityTest = {
   name: 'one-caller',
   title:
     'one caller attacks: slow bodies, slow readers, huge pages, expensive headers and files, changes of thousands of records, sign-in floods',
-  promise: 'honest calls: at least 99 % succeed with p99 of at most 200 ms; deliveries continue; at most 512 MiB',
+  promise:
+    'at least 99 % of the calls of others succeed, with a p99 of at most 200 ms; deliveries continue; the service needs at most 512 MiB',
   unit: 'seconds for each attack',
   smoke: SMOKE_SECONDS,
   full: 120,

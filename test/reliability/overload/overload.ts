@@ -48,14 +48,14 @@ const EVENTS_PER_MONTH = 400;
 export const overload: ReliabilityTest = {
   id: 'R12',
   name: 'overload',
-  title: 'four times more requests than the service can answer',
+  title: 'clients send four times more requests than the service can answer',
   promise:
-    'at least 80 % of the best throughput for each CPU second, 503 with Retry-After for the rest, nothing acknowledged is lost, normal within 5 s, the p99 of other accounts rises by at most a fifth',
+    'throughput per CPU second stays at 80 % of its best or more, further requests get 503 with Retry-After, no acknowledged change is lost, latency is normal within 5 s afterwards, an account beyond its rate limits raises the p99 of others by at most a fifth',
   unit: 'seconds of overload',
   smoke: 10,
   full: 120,
   heldBack:
-    'Reading and rejecting requests takes CPU time, most of it in node:http, which the accepted requests then lack. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
+    'Under overload, throughput per CPU second falls below 80 % of its best. Reading and rejecting requests takes CPU time, mostly in node:http, that the accepted requests then lack. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',
   execute,
 };
 

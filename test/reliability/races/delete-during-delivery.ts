@@ -15,10 +15,10 @@ import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-t
 export const hookDeletion: ReliabilityTest = {
   id: 'R6',
   name: 'deletion',
-  title: 'hooks are deleted, or answer 401, during delivery',
-  promise: 'no attempt begins after a 401 or after the DELETE returned 200',
+  title: 'during deliveries, hooks are deleted, or their targets respond 401',
+  promise: 'no attempt for a hook begins after its 401, or after its DELETE has returned 200',
   unit: 'races',
-  smoke: 500,
+  smoke: 250,
   full: 10_000,
   execute,
 };

@@ -7,9 +7,10 @@ import { findLeaks } from './secrets.ts';
 export const secretLeaks: ReliabilityTest = {
   id: 'R15',
   name: 'canary',
-  title: 'every kind of secret is used and then searched for in everything that was written',
-  promise: 'no key, token or password anywhere; no complete target URL in a log',
-  unit: 'run on every database',
+  title: 'every kind of secret is used, and then searched for in everything that the service has written',
+  promise:
+    'no key, token or password is found; signing secrets are only in databases, backups and exports; no log has a complete target URL',
+  unit: 'run on each database',
   smoke: 1,
   full: 1,
   execute,

@@ -15,10 +15,10 @@ import type { SeedReport, SeedTask } from './worker.ts';
 export const simulation: ReliabilityTest = {
   id: 'R4',
   name: 'simulation',
-  title: 'the whole service in simulated time on a real database, with faults and crashes',
-  promise: 'no invariant breaks, and the same seed gives the same trace',
+  title: 'the whole service runs in simulated time on a real database, with injected faults and crashes',
+  promise: 'no invariant is violated, and a run with the same seed has the same trace',
   unit: 'seeds',
-  smoke: 200,
+  smoke: 80,
   full: 10_000,
   execute,
 };

@@ -17,9 +17,9 @@ const FULL_COUNTS = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 export const ssrf: ReliabilityTest = {
   id: 'R8',
   name: 'ssrf',
-  title: 'C11 C17 targets that lead to forbidden addresses, in every spelling',
+  title: 'C11 C17 hooks have targets that lead to forbidden addresses, in every spelling',
   promise:
-    'no connection to a forbidden address, every public target is delivered, the guard agrees with the address registries',
+    'no connection to a forbidden address is opened, every public target gets its webhooks, the SSRF guard agrees with the address registries',
   unit: 'forbidden targets',
   smoke: 400,
   full: forbiddenForms.length,

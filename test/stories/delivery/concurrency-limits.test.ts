@@ -4,9 +4,9 @@ import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   /** Number of hanging targets: more than there are slots for attempts. */

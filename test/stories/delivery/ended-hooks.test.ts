@@ -3,9 +3,9 @@ import { TEST_EPOCH, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { setRetentionClock } from '../../kit/service/occurrences.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { name, test, testService } of stores) {
+for (const { name, test, testService } of everyStore) {
   const SECOND_MS = 1_000;
   const HOUR_MS = 3_600 * SECOND_MS;
   const DAY_MS = 24 * HOUR_MS;

@@ -9,9 +9,9 @@ import { testClock } from '../../kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { requestText } from '../../kit/network/raw-http.ts';
 import { openStream } from '../../kit/network/stream.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const FEED = '/v2/notifications';
   const streaming = { accept: 'text/event-stream' };
 

@@ -5,9 +5,9 @@ import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { personAt } from '../../kit/service/nodes.ts';
 import type { ApiResponse, ApiUser, TestService } from '../../kit/service/service.ts';
-import { sharedStores, stores } from '../../kit/service/stores.ts';
+import { sharedStores, everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const FEED = '/v2/notifications';
 
   /** Starts a service with a test clock, which shows pending waits. */

@@ -4,9 +4,9 @@ import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const NO_DATE = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
@@ -156,7 +156,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   /** Creates a hook in its first wait. The test clock stands still, so the wait does not end. */

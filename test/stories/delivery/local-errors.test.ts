@@ -8,9 +8,9 @@ import type { Store } from '../../../src/store/store.ts';
 import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { sharedStores, stores } from '../../kit/service/stores.ts';
+import { sharedStores, everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const ok: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
   const failed = (cause: 'refused' | 'timeout' | 'no_such_name'): AttemptOutcome => ({

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http';
 import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('C22 X3 a hundred concurrent redeliveries are each sent once, with at most eight in flight', async (t) => {

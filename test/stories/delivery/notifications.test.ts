@@ -7,9 +7,9 @@ import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const carillon = await testService({ after });
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
@@ -179,7 +179,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   test('C15 a created event is sent by a POST that contains its URL and nothing else', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.createAccount('acme.test');
@@ -225,7 +225,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const NO_DATE = '0000-00-00 00:00:00';
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 

@@ -18,7 +18,7 @@ import { eventually } from '../../kit/eventually.ts';
 import { freePort } from '../../kit/network/port.ts';
 import { prepareReceiver } from '../../kit/service/receiver.ts';
 import { type ApiUser, temporaryFolder } from '../../kit/service/service.ts';
-import { sqlite, stores } from '../../kit/service/stores.ts';
+import { sqlite, everyStore } from '../../kit/service/stores.ts';
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 
@@ -44,7 +44,7 @@ const isSubscribed = (who: ApiUser) =>
 const isDelivered = async ({ carillon }: ApiUser) =>
   (await carillon.deliveries.list({ state: 'pending' })).data.length === 0;
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const carillon = await testService({ after }, { options: { retryWaits: '20ms,40ms' } });
   const slowRetryService = await testService({ after }, { options: { retryWaits: '1h,2h' } });
 

@@ -4,9 +4,9 @@ import { type HookKind, hookKinds } from '../../../packages/sdk/src/index.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
   const attempt: SendAttempt = async () => ({ kind: 'failed', cause: 'refused', durationMs: 0 });
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, deps: { attempt } });
@@ -154,7 +154,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   // Only admins may name another creator or change user_id (C14). Members are rejected before the user is looked
   // up, so that they cannot find out which users exist.
 

@@ -7,7 +7,7 @@ import { duplicateDeliveryIds } from '../../kit/service/load.ts';
 import { personAt } from '../../kit/service/nodes.ts';
 import { isAccepted } from '../../kit/service/receiver.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
-import { sharedStores, stores } from '../../kit/service/stores.ts';
+import { sharedStores, everyStore } from '../../kit/service/stores.ts';
 import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 
 const HOOKS = 4;
@@ -126,7 +126,7 @@ async function rotateUnderLoad(
   assert.ok(observed.size >= HOOKS * 5, 'attempts of each hook used most of its secrets');
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   test(`X8 when ${HOOKS} hooks change their secrets during 600 notifications, no attempt after a response uses the previous state`, async (t) => {
     const { attempt, attempts } = createRecordingAttempt();
     const carillon = await testService(t, { deps: { attempt } });

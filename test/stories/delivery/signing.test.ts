@@ -10,12 +10,12 @@ import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { isAccepted, type SignedNotification } from '../../kit/service/receiver.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
-import { sqlite, stores } from '../../kit/service/stores.ts';
+import { sqlite, everyStore } from '../../kit/service/stores.ts';
 
 const HOUR_S = 3_600;
 const NO_DATE = '0000-00-00 00:00:00';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const clock = testClock();
   const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const target = await startTarget({ after });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   // Tests the state table of the specification (section 3), row by row, on a running service.
 
   const carillon = await testService({ after });

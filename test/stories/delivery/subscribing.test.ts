@@ -7,9 +7,9 @@ import { testClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { ApiUser, Json } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   /** A resolver with fixed results, so that no DNS query is sent. */
   const resolve: ResolveName = async (name) => {
     if (name === 'public.test') return { addresses: ['93.184.215.14'] };
@@ -161,7 +161,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const clock = testClock();
   const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
@@ -249,7 +249,7 @@ for (const { test, testService } of stores) {
   });
 }
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   const resolve: ResolveName = async () => ({ addresses: ['93.184.215.14'] });
   const carillon = await testService({ after }, { deps: { resolve } });
   const owner = await carillon.createAccount('acme.test');

@@ -8,7 +8,7 @@ import { systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../../src/store/store.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 
 /** Statements that make inserts of pending deliveries fail, by database. */
 const REJECT_PENDING = {
@@ -32,7 +32,7 @@ const completeInput = { ...emptyFields, ...input };
 
 const countClients = async ({ read }: Store) => (await read.selectFrom('clients').selectAll().execute()).length;
 
-for (const { name, test, database } of stores) {
+for (const { name, test, database } of everyStore) {
   const NOW = Date.UTC(2025, 4, 1, 12);
 
   /** Opens a store with an account whose owner (user 1) has a hook for new clients and a hook for new events. */

@@ -10,10 +10,10 @@ import { operationsOf, responseValidator, shapeOf, structuralFaults } from '../.
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { ApiResponse, ApiUser } from '../../kit/service/service.ts';
-import { stores } from '../../kit/service/stores.ts';
+import { everyStore } from '../../kit/service/stores.ts';
 import { type Scenario, type ScenarioFixture, scenarios } from './walk.scenarios.ts';
 
-for (const { test, testService } of stores) {
+for (const { test, testService } of everyStore) {
   /** Every route of the API, as the service mounts them. A new route must have a scenario. */
   const rows = createApiRoutes({
     guard: { checkTarget: async () => ({ failure: 'no_such_name' }) },

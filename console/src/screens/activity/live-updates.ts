@@ -32,6 +32,10 @@ export type ActivityFeedFilters = {
   readonly before?: string;
 };
 
+/**
+ * State of the live feed. `lost`: the connection failed and is retried. `refused`: a retry would fail again, so the
+ * feed has stopped.
+ */
 export type FeedPhase = 'loading' | 'live' | 'lost' | 'refused';
 
 /** Whether a retry would fail again: the hook does not exist, the user may not see it, or a filter is invalid. */
@@ -59,6 +63,7 @@ export class LiveFeed {
   getVisibleCursors: () => ReadonlySet<string> = () => new Set();
 
   readonly #filters: ActivityFeedFilters;
+  /** New entries that are not displayed yet, oldest first. The displayed entries are newest first. */
   #bufferedEntries: ActivityEntry[] = [];
   /**
    * Whether entries between the displayed and the buffered entries are missing, because too many arrived. The

@@ -47,6 +47,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
   const [repeatRule, setRepeatRule] = useState<RepeatRule | ''>('');
   const [untilDay, setUntilDay] = useState(plusMonths(draft.startDay, 3));
   const [submitError, setSubmitError] = useState<{ text: string; errorsByField: Readonly<Record<string, string>> }>();
+  // Number of events that were created so far; undefined while the form is not being submitted.
   const [createdCount, setCreatedCount] = useState<number>();
   const [abortController] = useState(() => new AbortController());
   // The event as it was when the dialog opened; after an edit conflict, the event as it is on the server.

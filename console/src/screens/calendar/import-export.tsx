@@ -21,6 +21,7 @@ type SubscribeOrImportProps = { readonly projects: readonly Project[]; readonly 
 /** Dialog for subscribing to the calendar from another program, and for importing .ics files. */
 export default function SubscribeOrImportDialog({ projects, onClose }: SubscribeOrImportProps) {
   const [mode, setMode] = useState<(typeof MODE_OPTIONS)[number]['value']>('subscribe');
+  // While a new subscription URL is shown, Escape must not close the dialog: the URL cannot be shown again.
   const [isSecretShown, setSecretShown] = useState(false);
   return (
     <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>

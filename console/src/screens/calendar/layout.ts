@@ -57,6 +57,7 @@ function dayIndexesOf({ days }: LayoutEntry, { from, to }: DayRange): readonly n
 class RowGrid {
   readonly hiddenCountByColumn = new Map<number, number>();
   readonly #takenRowsByColumn = new Map<number, Set<number>>();
+  /** First row below the segments that begin on a day. */
   readonly #nextRowByColumn = new Map<number, number>();
   readonly #rowCount: number;
   readonly #overflowingColumns: ReadonlySet<number>;

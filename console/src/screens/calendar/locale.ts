@@ -54,7 +54,7 @@ export const formatLongDay = (day: Day) => getDateFormat(LONG_DAY_FORMAT).format
 export const formatShortDay = (day: Day) => getDateFormat(SHORT_DAY_FORMAT).format(toUtcDate(day));
 export const formatWeekday = (day: Day) => getDateFormat({ weekday: 'short' }).format(toUtcDate(day));
 
-/** Formats a range of days; the year is included only when it is not `thisYear`. */
+/** Formats a range of days. The year is left out if both days are in `omittedYear`. */
 export function formatDays({ from, to }: DayRange, thisYear: string): string {
   const isOtherYear = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
   const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...SHORT_DAY_FORMAT, year: 'numeric' } : SHORT_DAY_FORMAT;

@@ -56,6 +56,7 @@ type ParsedDay = {
 };
 
 type PatternMatch = RegExpExecArray;
+/** One notation of a day. `parseMatch` converts a match of `pattern`; it returns undefined if no such date exists. */
 type DayRule = {
   readonly pattern: RegExp;
   parseMatch(match: PatternMatch, context: { today: Day; isMonthFirst: boolean }): ParsedDay | undefined;
@@ -156,11 +157,13 @@ class LineParser {
     this.#context = context;
   }
 
+  /** Returns the index after the pattern if it matches at `startIndex`, otherwise `startIndex`. */
   skipPattern(pattern: RegExp, startIndex: number): number {
     pattern.lastIndex = startIndex;
     return pattern.test(this.text) ? pattern.lastIndex : startIndex;
   }
 
+  /** Parses a day in one notation: `2027-04-20`, `20 Apr`, `friday`, `tomorrow`. */
   parseDay(startIndex: number): ParseResult<ParsedDay> | undefined {
     for (const { pattern, parseMatch } of dayRules) {
       pattern.lastIndex = startIndex;
@@ -226,6 +229,7 @@ class LineParser {
 const toMinutesOfDay = ({ hour, minute, amPm }: { hour: number; minute: number; amPm: string }) =>
   (amPm === '' ? hour : (hour % 12) + (amPm === 'pm' ? 12 : 0)) * 60 + minute;
 
+/** Start and end time in minutes since midnight; `due` is undefined for a single time. */
 type TimesInMinutes = { readonly start: number; readonly due: number | undefined };
 
 /** Parses a time or a range of times: `14:00`, `2pm`, `14:00-15:30`, `2-4pm`. */
@@ -335,6 +339,7 @@ function findProject<P extends NamedProject>(
 const formatTimeOfDay = (minutes: number) =>
   `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`;
 
+/** Parses a line such as `Release v27 20 Apr – 24 Apr #Node 27` to the name, days, times and project of an event. */
 export function parseQuickAdd<P extends NamedProject>(text: string, context: ParseContext<P>): ParsedLine<P> {
   const { today, projects, isMonthFirst = false } = context;
   const line = new LineParser(text, { today, isMonthFirst });

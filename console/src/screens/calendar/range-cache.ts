@@ -23,6 +23,7 @@ const MAX_CACHED_RANGES = 8;
 /** Minimum time between two renders of a range that is still loading. */
 const PARTIAL_RENDER_INTERVAL_MS = 250;
 
+/** What to load: a range of days, and whether the tasks that are due in it are loaded as well. */
 type RangeQuery = { readonly days: DayRange; readonly hasTasks: boolean };
 
 const cacheKeyOf = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${hasTasks}`;

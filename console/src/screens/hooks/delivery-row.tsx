@@ -13,6 +13,7 @@ import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-hist
 
 type DeliveryRowProps = {
   readonly delivery: Delivery;
+  /** The same delivery with its read receipt and occurrence; undefined for a test, or if it is too old to be loaded. */
   readonly deliveryActivity: DeliveryWithOccurrence | undefined;
   readonly isHookEnded: boolean;
   readonly targetUrl: string;

@@ -87,6 +87,7 @@ function SignatureState({ hook }: Pick<SignatureSectionProps, 'hook'>) {
   );
 }
 
+/** How many seconds the previous secret goes on signing after a rotation. */
 const overlapOptions = [
   { value: '86400', text: 'a day' },
   { value: '604800', text: 'a week' },

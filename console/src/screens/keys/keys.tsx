@@ -21,6 +21,7 @@ import './keys.css';
 
 const WEEK_MS = 7 * 86_400_000;
 
+/** `showsEndedKeys`: the list shows the ended keys instead of the live ones. `showsOwnKeysOnly`: only those of the current user. */
 type KeyFilters = { readonly isEndedOnly: boolean; readonly isOwnOnly: boolean };
 
 /** Reads the filters from the query of the route. */

@@ -7,6 +7,7 @@ const MINUTE_COUNT = 60;
 const BAR_WIDTH = 10;
 const CHART_HEIGHT = 100;
 
+/** Start of a minute, with the number of delivered and failed attempts in it. */
 type MinuteBar = { readonly minuteStartMs: number; readonly delivered: number; readonly failed: number };
 
 /** Returns one bar for each of the last 60 minutes, oldest first, also for minutes without attempts. */

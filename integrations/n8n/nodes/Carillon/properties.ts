@@ -17,6 +17,7 @@ const optionLabels: Record<string, string> = {
   ...{ D: 'Daily', W: 'Weekly', M: 'Monthly', Q: 'Quarterly', S: 'Every Six Months', Y: 'Yearly' },
 };
 
+/** Titles of the operations whose title is not derived from their name. */
 const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
 
 /** Input fields that n8n's editor shows, derived from the service's table of operations. */
@@ -116,6 +117,7 @@ function textProperty(
   return { displayName, name, type: 'string', required: true, default: '', displayOptions };
 }
 
+/** Creates the property that groups optional fields; returns an empty list if there are no fields. */
 function collectionProperty(
   displayName: string,
   name: string,

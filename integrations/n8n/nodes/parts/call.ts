@@ -16,6 +16,7 @@ export type ServiceRequest = {
   method: IHttpRequestMethods;
   /** Path below `/v2`. */
   path: string;
+  /** Query parameters. */
   qs?: IDataObject;
   body?: IDataObject;
   timeoutMs?: number;

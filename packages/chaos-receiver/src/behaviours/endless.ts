@@ -13,6 +13,7 @@ import { type Behaviour, type BehaviourDefinition, formatResponseHead, toBehavio
 const KIB_OF_TEXT = 'a'.repeat(1_024);
 const CHUNKED_HEAD = formatResponseHead('200 OK', 'Transfer-Encoding: chunked');
 
+/** Creates a `run` that sends `prefix` once, and then `repeatedText` until the sender closes the connection. */
 const defineFlood = (prefix: string, repeatedText: string): Pick<Behaviour, 'run'> => ({
   async run(connection) {
     connection.write(prefix);
@@ -20,6 +21,7 @@ const defineFlood = (prefix: string, repeatedText: string): Pick<Behaviour, 'run
   },
 });
 
+/** Creates a behaviour that sends interim responses (1xx) with this status endlessly. */
 const defineInterimFlood = (status: string, ...headers: readonly string[]): BehaviourDefinition => ({
   description: `Sends \`${status}\` endlessly.`,
   senderSees: 'protocol',
@@ -121,6 +123,7 @@ type CompressionBomb = {
   readonly getContent: () => Promise<Buffer>;
   /** Number of times the content is sent; default 1. Decoders of gzip and Zstandard read the copies as one stream. */
   readonly repeatCount?: number;
+  /** Size and content of the decompressed body. It ends the sentence of the description. */
   readonly decompressedSize: string;
 };
 

@@ -18,6 +18,7 @@ import {
 
 /** An empty SETTINGS frame, which is the first frame that an HTTP/2 server sends. */
 const HTTP2_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
+/** A TLS record with the fatal alert `protocol_version`. */
 const TLS_ALERT = '\x15\x03\x01\0\x02\x02\x46';
 
 /** Responses in another protocol than HTTP/1.1. */

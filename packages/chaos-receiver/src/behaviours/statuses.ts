@@ -63,6 +63,7 @@ export const statusBehaviours: readonly Behaviour[] = Object.keys(REASON_PHRASES
   createStatusBehaviour(Number(code)),
 );
 
+/** Creates the properties of a behaviour that sends an empty response with additional headers. */
 const defineHeaderResponse = (
   code: number,
   reasonPhrase: string,
@@ -102,6 +103,7 @@ export const authenticationDemands: readonly Behaviour[] = toBehaviourList({
   },
 });
 
+/** Creates a behaviour that sends `Retry-After`. Each line of `retryAfter` becomes one header. */
 const defineRetryAfterResponse = (
   description: string,
   retryAfter: string | ((now: number) => string),

@@ -218,6 +218,7 @@ export function getHandledKinds(handlers: HandlersByKind): readonly HookKind[] {
   return kinds;
 }
 
+/** Functions that return the resource of a client from which the records of an event kind are fetched. */
 const resourceByKind: { readonly [K in HookKind]: (carillon: Carillon) => GetMethod<RecordsByKind[K]> } = {
   completed_subtask: ({ subtasks }) => subtasks,
   completed_task: ({ tasks }) => tasks,
@@ -253,7 +254,7 @@ export class HandlerError extends Error {
   }
 }
 
-/** Fetches the record that an event refers to, and calls the handler of the event kind. Skips a deleted record. */
+/** Fetches the record of an occurrence, and calls the handler of its event kind. Skips a deleted record. */
 export async function callOccurrenceHandler<K extends HookKind>(
   handlers: HandlersByKind,
   kind: K,

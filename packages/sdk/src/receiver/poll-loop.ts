@@ -70,7 +70,8 @@ export function createPollLoop(poll: () => Promise<void>, pollIntervalMs: number
 
 /**
  * Coalesces runs of `work`, of which only one is active at a time. `requestRun` resolves with the first run that begins
- * after the call, so all calls during a run wait for the same next run.
+ * after the call, so all calls during a run wait for the same next run. `waitForActiveRun` resolves when the active run
+ * has ended, even if another run was requested.
  */
 export function coalesceRuns(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
   let activeRun: Promise<unknown> = Promise.resolve();
