@@ -97,7 +97,7 @@ export class BenchEnvironment {
   async #startOwnPostgres(): Promise<void> {
     const server = await startPostgres();
     atEnd(this.context, () => server.stop());
-    process.env.TEST_DATABASE_URL = server.address;
+    process.env.TEST_DATABASE_URL = server.url;
     this.postgresPid = Number(readFileSync(join(server.folder, 'postmaster.pid'), 'utf8').split('\n')[0]);
   }
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { withCleanup } from '../test/kit/cleanup.ts';
-import { currentCommit, measurementEnvironment } from '../test/kit/surroundings.ts';
+import { currentCommit, readMeasurementEnvironment } from '../test/kit/surroundings.ts';
 import type { Bench } from './bench.ts';
 import { benches, checkThresholds } from './benches.ts';
 import { BenchEnvironment } from './environment.ts';
@@ -97,6 +97,6 @@ async function run(
   }
   printLine(`  ${seconds} s; a flush takes ${fsyncMs} ms`);
   if (commit !== undefined && !isQuick)
-    storeResult(bench, { ...measured, ...settings, seconds, fsyncMs, ...measurementEnvironment(commit) });
+    storeResult(bench, { ...measured, ...settings, seconds, fsyncMs, ...readMeasurementEnvironment(commit) });
   return isAnyWorse;
 }

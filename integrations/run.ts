@@ -7,7 +7,7 @@ import { install } from '../test/install.ts';
 // Installs each package of this folder from its lockfile, then builds, lints and tests it with its platform's tools.
 // `npm run integrations` does this for all packages, `npm run integrations -- n8n` for one.
 const steps = ['build', 'types', 'lint', 'test'];
-const bin = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
+const binFolderOf = (folder: URL) => fileURLToPath(new URL('node_modules/.bin', folder));
 const root = new URL('../', import.meta.url);
 
 // The tests of the packages import the test kit of the repository, which needs its own dependencies.
@@ -24,7 +24,7 @@ for (const name of requestedNames.length > 0 ? requestedNames : ['n8n', 'zapier'
 
 function run(folder: URL, command: string): void {
   // Put the Node that the root package pins at the front of PATH, as npm does for the root's scripts.
-  const path = [bin(folder), bin(root), process.env.PATH].join(delimiter);
+  const path = [binFolderOf(folder), binFolderOf(root), process.env.PATH].join(delimiter);
   const { status } = spawnSync(command, {
     cwd: fileURLToPath(folder),
     env: { ...process.env, PATH: path },

@@ -18,7 +18,7 @@ export async function startService(context: Cleanup, options: Readonly<Record<st
 }
 
 /** Creates a member and returns a key for them. The member sees the same records, but has separate hooks. */
-export async function memberKey({ carillon }: { readonly carillon: Carillon }): Promise<string> {
+export async function createMemberKey({ carillon }: { readonly carillon: Carillon }): Promise<string> {
   const { user_id } = await carillon.users.create({ email: 'member@team.test', role: 'member' });
   const permissions = ['hooks:read', 'hooks:write', 'events:read', 'events:write', 'projects:read'] as const;
   return (await carillon.keys.create({ user_id, permissions, label: 'platform' })).key;

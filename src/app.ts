@@ -11,7 +11,7 @@ import { FeedWaiters } from './http/feed/waiters.ts';
 import { type CapabilityUrl, mountCapabilityUrl } from './http/routes/capability-urls.ts';
 import { mountRouteGroup } from './http/routes/mount.ts';
 import { mountPublicRoutes, type PublicRoute } from './http/routes/public-routes.ts';
-import { parseQuery } from './http/routes/query-parameters.ts';
+import { decodeQuery } from './http/routes/query-parameters.ts';
 import { isProbe } from './http/server/admission.ts';
 import { addCorsHeaders, createCorsPolicy } from './http/server/cors.ts';
 import { addKeylessRoutes, type KeylessRouteDeps } from './http/server/health.ts';
@@ -45,7 +45,7 @@ export type AppDeps = {
     | undefined;
   /** URLs that contain their own credential, such as calendar addresses. */
   readonly capabilityUrls?: readonly CapabilityUrl[];
-  readonly healthDeps: Omit<KeylessRouteDeps, 'baseUrl'>;
+  readonly keylessRouteDeps: Omit<KeylessRouteDeps, 'baseUrl'>;
   readonly baseUrl: () => string;
   readonly corsOrigins: readonly string[];
   readonly trustProxy: readonly string[];
@@ -54,12 +54,12 @@ export type AppDeps = {
   /** Maximum number of open connections. A client network may have a quarter of them. */
   readonly maxConnections: number;
   /** Maximum size of responses in memory that clients have not read yet, in MiB. */
-  readonly maxUnread: number;
+  readonly maxUnreadMiB: number;
   /** Maximum number of requests that wait for feed entries: long polls and streams. */
-  readonly maxFollowers: number;
-  readonly limits: RateLimits;
+  readonly maxFeedWaiters: number;
+  readonly rateLimits: RateLimits;
   /** Rate of requests with a wrong key from one client network. Above this rate, their responses are delayed. */
-  readonly wrongKeys: RequestRate | undefined;
+  readonly wrongKeyRate: RequestRate | undefined;
   /** Whether the account has reached its pending-delivery quota. */
   readonly isOverPendingQuota: (accountId: number) => boolean | Promise<boolean>;
   /** Called for each request that is rejected for lack of authentication or permission. */
@@ -85,9 +85,9 @@ export async function createApp(deps: AppDeps): Promise<App> {
     ...deps,
     corsPolicy,
     timeouts: deps.timeouts ?? defaultTimeouts,
-    onRequestTimeout: (reply) => errorHandler.send(reply, new Problem('timed_out')),
+    onRequestTimeout: (reply) => errorHandler.sendProblemNow(reply, new Problem('timed_out')),
   });
-  const { connections, requestSlots, bodyReader } = httpLimits;
+  const { connectionTracker, requestSlots, bodyReader } = httpLimits;
   let lastRequestNumber = 0;
   const bootId = Buffer.from(deps.random.bytes(4)).toString('hex');
 
@@ -107,7 +107,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
       // `ambiguityOf` rejects a request without host header, with a problem document.
       requireHostHeader: false,
     },
-    routerOptions: { maxParamLength: 64, querystringParser: parseQuery },
+    routerOptions: { maxParamLength: 64, querystringParser: decodeQuery },
     genReqId() {
       lastRequestNumber += 1;
       return `${bootId}-${lastRequestNumber}`;
@@ -120,22 +120,22 @@ export async function createApp(deps: AppDeps): Promise<App> {
           baseUrl: baseUrl(),
           reportError: logFailure,
         });
-      connections.respondAfterPending(socket, sendRejection);
+      connectionTracker.respondAfterPending(socket, sendRejection);
     },
     frameworkErrors: (error, request, reply) => {
-      void errorHandler.rejectUnrouted(error, request, reply);
+      void errorHandler.respondToUnroutedRequest(error, request, reply);
     },
   });
   const errorHandler = new ErrorHandler({
     ...deps,
     onDelay: (reply) => requestSlots.releaseSlot(reply),
-    pauseConnection: (response) => connections.pauseConnection(response),
+    pauseConnection: (response) => connectionTracker.pauseConnection(response),
   });
   app.decorateRequest('caller', undefined);
   app.decorateRequest('routeGroup', undefined);
   disableBodyParsing(app);
 
-  app.setErrorHandler((error, request, reply) => errorHandler.reject(error, request, reply));
+  app.setErrorHandler((error, request, reply) => errorHandler.respondWithError(error, request, reply));
   app.setNotFoundHandler(() => {
     throw notFound();
   });
@@ -158,14 +158,14 @@ export async function createApp(deps: AppDeps): Promise<App> {
   app.addHook('onResponse', (request, reply, done) => {
     const routePattern = request.routeOptions.url ?? '(none)';
     deps.metrics.observeRequest(request.method, routePattern, reply.statusCode, reply.elapsedTime / 1_000);
-    if (request.shedReason !== undefined) httpLimits.loadShedding.countShed(request.shedReason);
+    if (request.shedReason !== undefined) httpLimits.loadShedding.countShedRequest(request.shedReason);
     else log.info(logFieldsOf(request, reply, routePattern));
     done();
   });
 
   addCorsHeaders(app, corsPolicy);
-  addKeylessRoutes(app, { ...deps.healthDeps, baseUrl });
-  const feedWaiters = new FeedWaiters({ store: deps.store, clock: deps.clock, maxWaiters: deps.maxFollowers });
+  addKeylessRoutes(app, { ...deps.keylessRouteDeps, baseUrl });
+  const feedWaiters = new FeedWaiters({ store: deps.store, clock: deps.clock, maxWaiters: deps.maxFeedWaiters });
   const logRequestFailure = (request: FastifyRequest, error: unknown) => errorHandler.logFailure(request, error);
   for (const routeGroup of deps.routeGroups)
     mountRouteGroup(app, routeGroup, {

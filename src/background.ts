@@ -27,7 +27,7 @@ export type BackgroundDeps = {
   readonly random: Random;
   readonly log: Log;
   readonly sendAttempt: SendAttempt;
-  readonly hookAlerts: EnqueueHookAlerts;
+  readonly enqueueAlerts: EnqueueHookAlerts;
   readonly getMetrics: () => Metrics;
   readonly baseUrl: () => string;
 };
@@ -55,31 +55,31 @@ export async function createBackgroundWork(config: Config, deps: BackgroundDeps)
   const { role } = config;
   // Background writes do not queue behind the writes of API requests.
   const backgroundStore: Store = { ...store, write: store.writeInBackground };
-  const leases =
+  const leaseManager =
     store.clusterSession === undefined
       ? createSingleNodeLeases(backgroundStore)
       : new ClusterNode({ store: backgroundStore, clusterSession: store.clusterSession, realClock, log, role });
   const dispatcher = new Dispatcher({
     ...deps,
     store: backgroundStore,
-    leaseManager: leases,
+    leaseManager,
     retryDelaysMs: config.retryWaits,
     attemptTimeoutMs: config.attemptTimeout,
     maxAttemptsPerHost: config.maxAttemptsPerHost,
-    onAttemptFinished({ outcome, result, durationMs, lateMs }) {
-      getMetrics().attempts.observe({ outcome }, durationMs / 1_000);
-      getMetrics().deliveries.inc({ result });
-      getMetrics().lateness.observe(lateMs / 1_000);
+    onAttemptFinished({ outcome, decision, durationMs, lateMs }) {
+      getMetrics().attemptDurations.observe({ outcome }, durationMs / 1_000);
+      getMetrics().deliveryCounter.inc({ result: decision });
+      getMetrics().deliveryLateness.observe(lateMs / 1_000);
     },
   });
   const mailer = await createMailer(config, {
     store: backgroundStore,
-    leaseOwner: leases,
+    leaseOwner: leaseManager,
     clock,
     log,
     baseUrl,
     endedHookRetentionMs: RETENTION_MS.endedHooks,
-    onMailDecided: (result) => getMetrics().mails.inc({ result }),
+    onMailDecided: (result) => getMetrics().mailCounter.inc({ result }),
   });
   let retentionJob: ReturnType<typeof startRetention> | undefined;
   const isApiOnly = role === 'api';
@@ -87,7 +87,7 @@ export async function createBackgroundWork(config: Config, deps: BackgroundDeps)
     countInFlightAttempts: () => dispatcher.inFlightCount,
     countLeasedQueues: () => dispatcher.leasedQueueCount,
     // An API-only node joins the cluster, but delivers nothing.
-    start: () => (isApiOnly ? leases.joinAsApiOnly() : dispatcher.start()),
+    start: () => (isApiOnly ? leaseManager.joinAsApiOnly() : dispatcher.start()),
     startMailAndRetention() {
       if (!isApiOnly)
         retentionJob = startRetention({ store, clock, log }, [
@@ -103,7 +103,7 @@ export async function createBackgroundWork(config: Config, deps: BackgroundDeps)
       // Keep the leases of this node until the results of its mails are stored: otherwise another node would send the
       // mails again.
       await mailer?.stop(MAIL_STOP_TIMEOUT_MS);
-      await (isApiOnly ? leases.stop() : dispatcher.stop(graceMs));
+      await (isApiOnly ? leaseManager.stop() : dispatcher.stop(graceMs));
     },
   };
 }

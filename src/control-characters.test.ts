@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPlainText, printable, printableJson } from './control-characters.ts';
+import { isPlainText, toPrintable, toPrintableJson } from './control-characters.ts';
 
 const every = (...ranges: readonly (readonly [number, number])[]) =>
   ranges.flatMap(([from, to]) =>
@@ -15,10 +15,10 @@ test('every control character is detected and escaped for terminals', () => {
     const name = `U+${char.charCodeAt(0).toString(16)}`;
     assert.equal(isPlainText(`a${char}b`), false, name);
     assert.ok(
-      [...printable(`a${char}b`)].every((one) => !CONTROLS.includes(one)),
+      [...toPrintable(`a${char}b`)].every((one) => !CONTROLS.includes(one)),
       name,
     );
-    const json = printableJson(JSON.stringify({ [char]: `a${char}b` }));
+    const json = toPrintableJson(JSON.stringify({ [char]: `a${char}b` }));
     assert.ok(
       [...json].every((one) => !CONTROLS.includes(one)),
       name,
@@ -30,8 +30,8 @@ test('every control character is detected and escaped for terminals', () => {
 test('other text is unchanged, in every script', () => {
   for (const text of ['', 'Büro in Zürich', '日本語', 'שלום', 'مرحبا', '👩‍💻 é', 'a  b\u00a0c']) {
     assert.ok(isPlainText(text));
-    assert.equal(printable(text), text);
-    assert.equal(printableJson(JSON.stringify(text)), JSON.stringify(text));
+    assert.equal(toPrintable(text), text);
+    assert.equal(toPrintableJson(JSON.stringify(text)), JSON.stringify(text));
   }
-  assert.equal(printable('a\r\n  b\tc'), 'a b c');
+  assert.equal(toPrintable('a\r\n  b\tc'), 'a b c');
 });

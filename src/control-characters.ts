@@ -25,7 +25,7 @@ export function isPlainText(text: string): boolean {
  * Makes a text safe for one line of a terminal: line ends and tabs become spaces, other control characters
  * become �. Names, responses and error texts are untrusted and must not move the cursor or forge a line.
  */
-export function printable(text: string): string {
+export function toPrintable(text: string): string {
   if (isPlainText(text)) return text;
   return text
     .replace(/\s+/g, (whitespace) => (/[\r\n\t]/.test(whitespace) ? ' ' : whitespace))
@@ -33,7 +33,7 @@ export function printable(text: string): string {
 }
 
 /** Makes JSON safe for a terminal: the same value, with all control characters escaped. */
-export function printableJson(json: string): string {
+export function toPrintableJson(json: string): string {
   if (isPlainText(json)) return json;
   return json.replace(CONTROL_CHARACTER_REGEXP, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

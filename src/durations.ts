@@ -8,7 +8,7 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** A rate limit: at most `count` requests per `windowSeconds`. */
-export type RequestRate = { readonly count: number; readonly windowS: number };
+export type RequestRate = { readonly count: number; readonly windowSeconds: number };
 
 const RATE_WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
 
@@ -16,7 +16,7 @@ const RATE_WINDOWS_S = { s: 1, m: 60, h: 3_600 } as const;
 export function parseRate(text: string): RequestRate | undefined {
   const match = /^([1-9]\d{0,6})\/([smh])$/.exec(text.trim());
   if (match === null) return undefined;
-  return { count: Number(match[1]), windowS: RATE_WINDOWS_S[match[2] as keyof typeof RATE_WINDOWS_S] };
+  return { count: Number(match[1]), windowSeconds: RATE_WINDOWS_S[match[2] as keyof typeof RATE_WINDOWS_S] };
 }
 
 const UTC_TIME_PATTERN = /^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/;

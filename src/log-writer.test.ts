@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { testClock } from '../test/kit/clock.ts';
+import { createTestClock } from '../test/kit/clock.ts';
 import { isPlainText } from './control-characters.ts';
 import { formatTerminalLine, LogWriter } from './log-writer.ts';
 
@@ -34,7 +34,7 @@ function createSink(room: number, otherwise: () => number) {
 
 test('the lines of one event-loop iteration are written together, in order', async () => {
   const { write, said } = createSink(1_000, () => 0);
-  const lines = new LogWriter(write, testClock());
+  const lines = new LogWriter(write, createTestClock());
   lines.write('one\n');
   lines.write('two\n');
   assert.deepEqual(said(), []);
@@ -50,7 +50,7 @@ test('with a slow reader, the rest is buffered and written when there is room', 
   const { write, all, more } = createSink(3, () => {
     throw full();
   });
-  const clock = testClock();
+  const clock = createTestClock();
   const lines = new LogWriter(write, clock);
   lines.write('grüße\n');
   await turn();
@@ -64,7 +64,7 @@ test('without a reader nothing fails, and the buffer is limited', async () => {
   const { write, all, more } = createSink(0, () => {
     throw full();
   });
-  const lines = new LogWriter(write, testClock());
+  const lines = new LogWriter(write, createTestClock());
   const line = `${'x'.repeat(1_023)}\n`;
   for (let count = 0; count < 2_000; count += 1) lines.write(line);
   more(10_000_000);
@@ -73,7 +73,7 @@ test('without a reader nothing fails, and the buffer is limited', async () => {
 
   const gone = new LogWriter(() => {
     throw Object.assign(new Error('gone'), { code: 'EPIPE' });
-  }, testClock());
+  }, createTestClock());
   gone.write('lost\n');
   gone.flushSync();
 });

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { styleText } from 'node:util';
 import { type Clock, systemClock } from './clock.ts';
-import { printable, printableJson } from './control-characters.ts';
+import { toPrintable, toPrintableJson } from './control-characters.ts';
 
 /** Maximum number of characters that are buffered for a slow reader of the log. Further lines are dropped. */
 const MAX_BUFFERED_LENGTH = 1_024 * 1_024;
@@ -33,7 +33,7 @@ export class LogWriter {
   #bufferedLength = 0;
   #cancelFlush: (() => void) | undefined;
 
-  constructor(writeBytes: WriteBytes, clock: Clock, formatLine: FormatLine = printableJson) {
+  constructor(writeBytes: WriteBytes, clock: Clock, formatLine: FormatLine = toPrintableJson) {
     this.#writeBytes = writeBytes;
     this.#clock = clock;
     this.#formatLine = formatLine;
@@ -114,20 +114,20 @@ export function formatTerminalLine(json: string, hasColors: boolean): string {
   const fieldTexts = Object.entries(fields).map(
     ([field, value]) => `${colorize(`${field}=`, 'dim')}${formatFieldValue(value)}`,
   );
-  const messageWords = [event, msg, err?.message]
+  const messageParts = [event, msg, err?.message]
     .filter((word) => word !== undefined)
-    .map((word) => printable(String(word)));
-  const line = [colorize(timeText, 'dim'), colorize(name.padEnd(5), color), ...messageWords, ...fieldTexts].join(' ');
+    .map((word) => toPrintable(String(word)));
+  const line = [colorize(timeText, 'dim'), colorize(name.padEnd(5), color), ...messageParts, ...fieldTexts].join(' ');
   // Skip the first line of the stack, which repeats the message.
   const stackLines = typeof err?.stack === 'string' ? err.stack.split('\n').slice(1) : [];
-  return [line, ...stackLines.map((stackLine) => colorize(`  ${printable(stackLine)}`, 'dim'))].join('\n');
+  return [line, ...stackLines.map((stackLine) => colorize(`  ${toPrintable(stackLine)}`, 'dim'))].join('\n');
 }
 
 /** Formats the value of a field. Text with blanks or quotes is quoted, so that the end of each value is visible. */
 function formatFieldValue(value: unknown): string {
   return typeof value === 'string' && /^[^\s"=]+$/.test(value)
-    ? printable(value)
-    : printableJson(JSON.stringify(value));
+    ? toPrintable(value)
+    : toPrintableJson(JSON.stringify(value));
 }
 
 let standardErrorWriter: LogWriter | undefined;
@@ -136,11 +136,11 @@ let standardErrorWriter: LogWriter | undefined;
  * Returns the log writer of this process: JSON on standard error, or text if that is a terminal. It is flushed when the
  * process exits.
  */
-export function openStandardErrorLog(): LogWriter {
+export function getStandardErrorWriter(): LogWriter {
   if (standardErrorWriter === undefined) {
     const { stderr } = process;
     const hasColors = stderr.isTTY && stderr.getColorDepth() > MAX_MONOCHROME_DEPTH_BITS;
-    const formatLine = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : printableJson;
+    const formatLine = stderr.isTTY ? (json: string) => formatTerminalLine(json, hasColors) : toPrintableJson;
     const writer = new LogWriter((bytes) => writeSync(2, bytes), systemClock, formatLine);
     process.on('exit', () => writer.flushSync());
     standardErrorWriter = writer;

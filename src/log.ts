@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { systemClock } from './clock.ts';
-import { openStandardErrorLog } from './log-writer.ts';
+import { getStandardErrorWriter } from './log-writer.ts';
 
 export type Log = Logger;
 
@@ -33,7 +33,7 @@ function formatTimeField(): string {
 export function createLog(level: string): Log {
   return pino(
     { level, base: null, timestamp: formatTimeField, serializers: { err: serializeError } },
-    openStandardErrorLog(),
+    getStandardErrorWriter(),
   );
 }
 

@@ -103,11 +103,11 @@ export function createMetrics(deps: {
     labelNames: ['from'],
     registers,
   });
-  store.onCommitted((events) => {
-    commitEventCounter.inc({ from: events.origin === 'here' ? 'here' : 'elsewhere' });
+  store.onCommitted((commitEvents) => {
+    commitEventCounter.inc({ from: commitEvents.origin === 'here' ? 'here' : 'elsewhere' });
     // Each node counts only the hooks that it ended itself, so that the sum over all nodes is right.
-    if (events.origin !== 'here') return;
-    for (const reason of events.endedHooks.values()) endedHookCounter.inc({ reason });
+    if (commitEvents.origin !== 'here') return;
+    for (const reason of commitEvents.endedHooks.values()) endedHookCounter.inc({ reason });
   });
   store.onGroupCommit((writeCount, seconds) => {
     commitGroupSizes.observe(writeCount);
@@ -204,12 +204,12 @@ export function createMetrics(deps: {
   return {
     registry,
     observeRequest,
-    attempts: attemptDurations,
-    deliveries: deliveryCounter,
-    lateness: deliveryLateness,
-    mails: mailCounter,
-    shed: shedRequestCounter,
-    closed: closedConnectionCounter,
-    limited: rateLimitedCounter,
+    attemptDurations,
+    deliveryCounter,
+    deliveryLateness,
+    mailCounter,
+    shedRequestCounter,
+    closedConnectionCounter,
+    rateLimitedCounter,
   };
 }

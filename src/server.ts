@@ -33,7 +33,7 @@ import { createSessionAuthenticator } from './resources/sessions/authenticate.ts
 import { PassphraseHasher, type Random, SCRYPT_COST, type ScryptCost, systemRandom } from './secrets.ts';
 import type { StoreOptions } from './store/database-url.ts';
 import { openStore } from './store/open.ts';
-import { DatabaseLost, type Store, StoreError } from './store/store.ts';
+import { DatabaseLostError, type Store, StoreError } from './store/store.ts';
 import { explainIncompleteTransfer, findIncompleteTransfer } from './transfer/incomplete-transfers.ts';
 import { version } from './version.ts';
 
@@ -52,7 +52,7 @@ export type ServiceDeps = {
   readonly log: Log;
   readonly resolve: ResolveName;
   /** Replaces outgoing HTTP requests. */
-  readonly attempt?: SendAttempt;
+  readonly sendAttempt?: SendAttempt;
   /** Called on a fatal error. The default logs the error and exits. */
   readonly onFatal: (error: unknown) => void;
   /** Maximum number of SQLite pages, to simulate a full disk. */
@@ -125,15 +125,16 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
       allowRules: config.allowTargets,
       isLoopbackAllowed,
     });
-    const sendAttempt = overrides.attempt ?? createAttemptSender({ guard, userAgent: `Carillon/${version}`, clock });
+    const sendAttempt =
+      overrides.sendAttempt ?? createAttemptSender({ guard, userAgent: `Carillon/${version}`, clock });
     const keyAuthenticator = createKeyAuthenticator({ store, clock, log });
     const sessionAuthenticator = createSessionAuthenticator({ store, clock, log });
     const deniedRequests = new DeniedRequestLog({ store, clock, log });
     const readReceipts = new ReadReceipts({ store, clock, log });
     // Without a mail server, no alerts are stored.
     const enqueueAlerts = config.smtpUrl === undefined ? skipHookAlerts : enqueueHookAlerts;
-    const quotas = { hooks: config.maxHooks, pending: config.maxPending };
-    const routeDeps = { guard, random, log, baseUrl: () => baseUrl, hookAlerts: enqueueAlerts, quotas };
+    const quotas = { maxLiveHooks: config.maxHooks, maxPendingDeliveries: config.maxPending };
+    const routeDeps = { guard, random, log, baseUrl: () => baseUrl, enqueueAlerts, quotas };
     const rateLimits = new RateLimits({
       rates: {
         'key-reads': config.rateLimitKeyReads,
@@ -142,16 +143,16 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
         'account-writes': config.rateLimitAccountWrites,
       },
       clock,
-      onRefused: (limitName) => metrics.limited.inc({ limit: limitName }),
+      onLimitExceeded: (limitName) => metrics.rateLimitedCounter.inc({ limit: limitName }),
     });
     const deliveryBacklogQuota = new BacklogQuota({ store, clock, log, maxPending: config.maxPending });
     const routes = addRateLimitedProblem(createApiRoutes(routeDeps), rateLimits);
     const consoleDeps = {
       ...routeDeps,
-      passphrases: new PassphraseHasher(random, overrides.passphraseCost ?? SCRYPT_COST),
-      throttle: new LoginThrottle(clock),
-      onRefused: (deniedSignIn: DeniedSignIn) => deniedRequests.addSignIn(deniedSignIn),
-      isTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
+      passphraseHasher: new PassphraseHasher(random, overrides.passphraseCost ?? SCRYPT_COST),
+      loginThrottle: new LoginThrottle(clock),
+      onSignInRefused: (deniedSignIn: DeniedSignIn) => deniedRequests.addSignIn(deniedSignIn),
+      isTargetTaken: (targetHash: string) => isTargetTaken(store.read, targetHash),
     };
     const sessionCookie = new SessionCookie(() => baseUrl);
     const apiGroup = createApiRouteGroup(routes, keyAuthenticator, (caller, path, recordIds) =>
@@ -172,7 +173,7 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
       random,
       log,
       sendAttempt,
-      hookAlerts: enqueueAlerts,
+      enqueueAlerts,
       getMetrics: () => metrics,
       baseUrl: () => baseUrl,
     });
@@ -197,7 +198,7 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
         ? { routeGroup: consoleGroup, routes: createPublicRoutes(consoleDeps), cookie: sessionCookie }
         : undefined,
       capabilityUrls: servesApi ? [createCalendarUrl({ store, log, baseUrl: () => baseUrl })] : [],
-      healthDeps: {
+      keylessRouteDeps: {
         clock,
         registry: metrics.registry,
         metricsToken: config.metricsToken,
@@ -209,7 +210,7 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
         },
         documents: createPublicDocuments(() => ({ routes, baseUrl, version })),
         consoleFiles: servesApi ? ConsoleFiles.read(CONSOLE_FOLDER) : undefined,
-        createGreeting: () => ({
+        createServiceInfo: () => ({
           service: 'Carillon',
           version,
           interface: `${baseUrl}/v2`,
@@ -224,10 +225,10 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
       realClock,
       maxRequests: config.maxRequests,
       maxConnections: config.maxConnections,
-      maxUnread: config.maxUnread,
-      maxFollowers: config.maxFollowers,
-      limits: rateLimits,
-      wrongKeys: config.wrongKeys,
+      maxUnreadMiB: config.maxUnread,
+      maxFeedWaiters: config.maxFollowers,
+      rateLimits,
+      wrongKeyRate: config.wrongKeys,
       isOverPendingQuota: (accountId) => deliveryBacklogQuota.isFull(accountId),
       timeouts,
     });
@@ -307,7 +308,7 @@ function createFatalErrorHandler(log: Log, realClock: Clock): (error: unknown) =
   return (error) => {
     log.fatal({ event: 'fatal', err: error });
     const exit = () => process.exit(1);
-    if (error instanceof DatabaseLost) realClock.after(DATABASE_LOST_GRACE_MS, exit);
+    if (error instanceof DatabaseLostError) realClock.after(DATABASE_LOST_GRACE_MS, exit);
     else exit();
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { withCleanup } from '../../test/kit/cleanup.ts';
 import { openStoreAt } from '../../test/kit/database/database.ts';
-import { freePort } from '../../test/kit/network/port.ts';
+import { findFreePort } from '../../test/kit/network/port.ts';
 import { type AccountCredentials, createAccounts } from '../accounts.ts';
 import type { Bench, PerformanceClaim } from '../bench.ts';
 import { type BenchEnvironment, type DatabaseKind, databaseKinds, residentMib } from '../environment.ts';
@@ -135,7 +135,7 @@ async function createContenders(
       },
     },
     async measureMemory() {
-      const port = await freePort();
+      const port = await findFreePort();
       const { baseUrl, process, stop } = await stage.startService(where, inspectorEnvironment(port));
       const requests = sendRequests(baseUrl, FIRST_READING_MS + SECOND_READING_MS);
       let peak = 0;

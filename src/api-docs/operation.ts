@@ -57,9 +57,9 @@ function renderParameterRows({ parameters }: Route): readonly HtmlContent[][] {
   ]);
 }
 
-function renderBodyRows({ body }: Route): readonly HtmlContent[][] {
-  return Object.entries(propertiesOf(body)).map(([name, schema]) => [
-    html`<code>${name}</code>${requiredNamesOf(body).includes(name) ? html` <b>required</b>` : ''}`,
+function renderBodyRows({ bodySchema }: Route): readonly HtmlContent[][] {
+  return Object.entries(propertiesOf(bodySchema)).map(([name, schema]) => [
+    html`<code>${name}</code>${requiredNamesOf(bodySchema).includes(name) ? html` <b>required</b>` : ''}`,
     html`${String(schema.description ?? '')} <span class="soft">${describeExpectedForm(schema['x-must'])}</span>`,
   ]);
 }

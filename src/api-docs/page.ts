@@ -102,7 +102,7 @@ export function createDocsPage(documentedApi: DocumentedApi): StaticResponse {
 }
 
 function renderPage({ routes, baseUrl, version }: DocumentedApi): string {
-  const commonProblemCodes = findCommonProblems(routes);
+  const commonProblemCodes = findCommonProblemCodes(routes);
   const routesByResource = [...groupByResource(routes)];
   const chapters = createGuideChapters(baseUrl);
   const { text } = html`<!doctype html>
@@ -153,7 +153,7 @@ function renderProblemRow([code, { status, detail }]: [string, { status: number;
 }
 
 /** Finds the problems that every route can return. The page lists them once instead of for each route. */
-function findCommonProblems(routes: readonly Route[]): ReadonlySet<ProblemCode> {
+function findCommonProblemCodes(routes: readonly Route[]): ReadonlySet<ProblemCode> {
   const allProblemCodes = Object.keys(problems) as ProblemCode[];
   return new Set(allProblemCodes.filter((code) => routes.every((route) => problemCodesOf(route).includes(code))));
 }

@@ -69,10 +69,10 @@ function formatJsLiteral(value: unknown): string {
 }
 
 /** Creates the example body of a route: its required fields, or its first field if no field is required. */
-function createExampleBody({ body }: Route): Readonly<Record<string, unknown>> | undefined {
-  if (body === undefined) return undefined;
-  const fields = Object.entries(propertiesOf(body));
-  const requiredFields = fields.filter(([name]) => requiredNamesOf(body).includes(name));
+function createExampleBody({ bodySchema }: Route): Readonly<Record<string, unknown>> | undefined {
+  if (bodySchema === undefined) return undefined;
+  const fields = Object.entries(propertiesOf(bodySchema));
+  const requiredFields = fields.filter(([name]) => requiredNamesOf(bodySchema).includes(name));
   const exampleFields = requiredFields.length > 0 ? requiredFields : fields.slice(0, 1);
   return Object.fromEntries(exampleFields.map(([name, schema]) => [name, createExampleValue(name, schema)]));
 }

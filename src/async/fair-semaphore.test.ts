@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../test/kit/clock.ts';
+import { createTestClock } from '../../test/kit/clock.ts';
 import { fc } from '../../test/kit/packages.ts';
 import { FairSemaphore, type FairSemaphoreLimits } from './fair-semaphore.ts';
 
@@ -62,7 +62,7 @@ test('groups take turns, however many of one are waiting', async () => {
 });
 
 test('a call that has waited too long is rejected when its turn comes, and later ones run', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const { begun, start, end } = setUp({ maxActive: 2, timeout: { maxWaitMs: 10_000, clock } });
   const first = ['a', 'b'].map((name) => start('group', name));
   assert.deepEqual(begun, ['a', 'b']);

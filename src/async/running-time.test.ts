@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { testClock } from '../../test/kit/clock.ts';
+import { createTestClock } from '../../test/kit/clock.ts';
 import { RunningTime } from './running-time.ts';
 
 test('time passes by ticks, and what begins now begins with the next one', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const seen: number[] = [];
   const time = new RunningTime(clock, 1_000, () => seen.push(time.runningMs));
   time.start();
@@ -14,7 +14,7 @@ test('time passes by ticks, and what begins now begins with the next one', async
   assert.deepEqual([seen, time.runningMs, time.runningMsAtNextTick], [[1_000, 2_000, 3_000], 3_000, 4_000]);
   time.stop();
   await clock.advance(5_000);
-  assert.deepEqual([seen.length, clock.pending], [3, []]);
+  assert.deepEqual([seen.length, clock.remainingDelaysMs], [3, []]);
 });
 
 test('a pause of the process counts as two ticks, and deadlines are judged after two turns of the event loop', async () => {

@@ -62,13 +62,13 @@ export function writeAuditEntries(write: AccountWrite, ...entries: readonly Audi
 
 /** Writes audit entries in a transaction that is not limited to one account. */
 export function writeAuditEntriesAcrossAccounts(
-  tx: Pick<Tx, 'queries' | 'withCommit'>,
+  tx: Pick<Tx, 'queries' | 'sendWithCommit'>,
   entries: readonly AttributedAuditEntry[],
   now: number,
 ): void {
   if (entries.length === 0) return;
   const rows = entries.map((entry) => ({ ...toAuditRow(entry, entry.actor, now), account_id: entry.accountId }));
-  tx.withCommit(tx.queries.insertInto('audit').values(rows));
+  tx.sendWithCommit(tx.queries.insertInto('audit').values(rows));
 }
 
 function toAuditRow({ action, subject, detail = {} }: AuditEntry, actor: Actor, now: number) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import { testClock } from '../../test/kit/clock.ts';
+import { createTestClock } from '../../test/kit/clock.ts';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import { eventually } from '../../test/kit/eventually.ts';
 import type { Json, TestService } from '../../test/kit/service/service.ts';
@@ -96,7 +96,7 @@ for (const { test, testService, database } of stores) {
 
   test('many denied requests cause few rows at growing intervals, and all are counted', async (t) => {
     const store = await openStoreAt(t, await database(t));
-    const clock = testClock();
+    const clock = createTestClock();
     let writes = 0;
     const counting: Store['write'] = (work) => {
       writes += 1;
@@ -148,7 +148,7 @@ for (const { test, testService, database } of stores) {
 
   test('a failed write loses the entries and nothing else', async (t) => {
     const store = await openStoreAt(t, await database(t));
-    const clock = testClock();
+    const clock = createTestClock();
     const lines: Json[] = [];
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const write: Store['write'] = () => Promise.reject(new Problem('storage_unavailable'));

@@ -98,7 +98,7 @@ export class DeniedRequestLog {
     if (this.#cancelTimer !== undefined) return;
     // No request was denied recently: start again with the shortest interval that the hourly limit allows.
     this.#writeIntervalMs = this.#computeMinIntervalMs();
-    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#onTimer());
+    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#writeAndScheduleNext());
   }
 
   /** Writes all groups; called at shutdown. */
@@ -109,7 +109,7 @@ export class DeniedRequestLog {
     await this.#writeGroups();
   }
 
-  async #onTimer(): Promise<void> {
+  async #writeAndScheduleNext(): Promise<void> {
     this.#cancelTimer = undefined;
     const isIdle = this.#groups.size === 0;
     this.#writeIntervalMs = isIdle
@@ -117,7 +117,7 @@ export class DeniedRequestLog {
       : Math.min(2 * this.#writeIntervalMs, MAX_WRITE_INTERVAL_MS);
     if (isIdle) return;
     // Schedule the next write. The timer stops when no request was denied in between.
-    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#onTimer());
+    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#writeAndScheduleNext());
     await this.#writeGroups();
   }
 

@@ -9,7 +9,7 @@ import {
   parseSender,
   type Sender,
 } from '../mail/smtp.ts';
-import { formatDatabase, parseDatabaseUrl } from '../store/database-url.ts';
+import { formatDatabaseLocation, parseDatabaseUrl } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 
 /** The parsed value of an option, or an error text that is printed after the option's name. */
@@ -20,7 +20,7 @@ export type Option<T> = {
   /** Name of the flag without `--`. The name of the environment variable is derived from it. */
   readonly flag: string;
   /** Placeholder for the value in help and docs, such as `duration`. */
-  readonly shape: string;
+  readonly placeholder: string;
   readonly description: string;
   /** The default as text; undefined if the option may be absent. */
   readonly defaultText: string | undefined;
@@ -39,7 +39,7 @@ function defineOption<T>(option: Option<T>): Option<T> {
 function defineRateLimit(flagSuffix: string, requestDescription: string): Option<RequestRate | undefined> {
   return {
     flag: `rate-limit-${flagSuffix}`,
-    shape: 'off|number/s|m|h',
+    placeholder: 'off|number/s|m|h',
     description: `Rate limit of ${requestDescription}. 100/s allows 100 a second with bursts of 100; 6000/m the same rate with bursts of 6,000. Beyond it, 429 with Retry-After. Each node counts separately.`,
     defaultText: 'off',
     parse: parseRateLimit,
@@ -51,7 +51,7 @@ function defineRateLimit(flagSuffix: string, requestDescription: string): Option
 function defineQuota(flag: string, description: string): Option<number | undefined> {
   return {
     flag,
-    shape: 'off|number',
+    placeholder: 'off|number',
     description,
     defaultText: 'off',
     parse: (text) => (text === 'off' ? { value: undefined } : parseWholeNumber(text, 1, 1_000_000_000, 'off or ')),
@@ -67,29 +67,29 @@ export type NodeRole = (typeof nodeRoles)[number];
 export const options = {
   host: defineOption({
     flag: 'host',
-    shape: 'address',
+    placeholder: 'address',
     description: 'The address to listen on.',
     defaultText: '127.0.0.1',
     parse: (text) => (/^[\w.:-]+$/.test(text) ? { value: text } : { fault: 'must be a host name or an IP address' }),
   }),
   port: defineOption({
     flag: 'port',
-    shape: 'number',
+    placeholder: 'number',
     description: 'The port to listen on; 0 takes a free one.',
     defaultText: '8080',
     parse: (text) => parseWholeNumber(text, 0, 65_535),
   }),
   database: defineOption({
     flag: 'database',
-    shape: 'sqlite:path|postgres://…',
+    placeholder: 'sqlite:path|postgres://…',
     description: 'The database: an SQLite file, or a PostgreSQL database that several nodes may share.',
     defaultText: 'sqlite:data/carillon.db',
     parse: parseDatabaseUrl,
-    formatForDisplay: formatDatabase,
+    formatForDisplay: formatDatabaseLocation,
   }),
   role: defineOption<NodeRole>({
     flag: 'role',
-    shape: 'all|api|delivery',
+    placeholder: 'all|api|delivery',
     description:
       'What this node does if several share a PostgreSQL database: api serves requests, delivery sends notifications, all does both.',
     defaultText: 'all',
@@ -100,7 +100,7 @@ export const options = {
   }),
   durability: defineOption<'full' | 'any'>({
     flag: 'durability',
-    shape: 'full|any',
+    placeholder: 'full|any',
     description:
       'Whether to accept a PostgreSQL whose settings (fsync, synchronous_commit) may lose acknowledged writes: full rejects it, any accepts it.',
     defaultText: 'full',
@@ -108,7 +108,7 @@ export const options = {
   }),
   baseUrl: defineOption({
     flag: 'base-url',
-    shape: 'url',
+    placeholder: 'url',
     description:
       'The public address of the service; every URL in a response begins with it. Default: http://{host}:{port}.',
     defaultText: undefined,
@@ -116,7 +116,7 @@ export const options = {
   }),
   allowTargets: defineOption<readonly AllowRule[]>({
     flag: 'allow-targets',
-    shape: 'list',
+    placeholder: 'list',
     description:
       'Targets that are allowed although they are not public: CIDRs or exact names, each with an optional :port, separated by commas.',
     defaultText: '',
@@ -127,21 +127,21 @@ export const options = {
   }),
   retryWaits: defineOption({
     flag: 'retry-waits',
-    shape: 'duration,duration',
+    placeholder: 'duration,duration',
     description: 'Retry delays after the first and the second failure of a hook; the third failure ends it.',
     defaultText: '1m,2h',
     parse: parseRetryDelays,
   }),
   attemptTimeout: defineOption({
     flag: 'attempt-timeout',
-    shape: 'duration',
+    placeholder: 'duration',
     description: 'Timeout of one attempt: DNS, connection and response.',
     defaultText: '15s',
     parse: (text) => parseBoundedDuration(text, 100, 300_000),
   }),
   corsOrigins: defineOption<readonly string[]>({
     flag: 'cors-origins',
-    shape: 'list',
+    placeholder: 'list',
     description:
       'Web origins whose pages may call the API, separated by commas; null for local files and desktop applications, * for every page.',
     defaultText: '',
@@ -149,14 +149,14 @@ export const options = {
   }),
   trustProxy: defineOption<readonly string[]>({
     flag: 'trust-proxy',
-    shape: 'list',
+    placeholder: 'list',
     description: 'Addresses or CIDRs of reverse proxies whose X-Forwarded-For is trusted, separated by commas.',
     defaultText: '',
     parse: parseProxies,
   }),
   smtpUrl: defineOption<MailServer | undefined>({
     flag: 'smtp-url',
-    shape: 'smtp://…|smtps://…',
+    placeholder: 'smtp://…|smtps://…',
     description:
       'Mail server for alerts to the owners of failing and ended hooks: smtp://user:password@host:587. TLS is required except on loopback; ?tls=off disables it. Without this option no mails are sent. User and password are never logged.',
     defaultText: '',
@@ -165,7 +165,7 @@ export const options = {
   }),
   mailFrom: defineOption<Sender | undefined>({
     flag: 'mail-from',
-    shape: 'address',
+    placeholder: 'address',
     description:
       'Sender of the mails: carillon@example.com, or Carillon <carillon@example.com>. Required with --smtp-url.',
     defaultText: '',
@@ -174,7 +174,7 @@ export const options = {
   }),
   metricsToken: defineOption<string>({
     flag: 'metrics-token',
-    shape: 'token',
+    placeholder: 'token',
     description:
       'Token for /metrics, sent as Authorization: Bearer …. Without this option /metrics is only served to this machine.',
     defaultText: '',
@@ -184,7 +184,7 @@ export const options = {
   }),
   maxRequests: defineOption({
     flag: 'max-requests',
-    shape: 'number',
+    placeholder: 'number',
     description:
       'Maximum of concurrent requests; beyond it, 503 with Retry-After. Requests without a key have a separate limit, a quarter of this one.',
     defaultText: '1000',
@@ -192,7 +192,7 @@ export const options = {
   }),
   maxConnections: defineOption({
     flag: 'max-connections',
-    shape: 'number',
+    placeholder: 'number',
     description:
       'Maximum of open connections; at most a quarter of them from one network (an IPv4 address, an IPv6 /64) that is not in --trust-proxy. Beyond it, 503 and the connection is closed.',
     defaultText: '20000',
@@ -200,7 +200,7 @@ export const options = {
   }),
   maxUnread: defineOption({
     flag: 'max-unread',
-    shape: 'MiB',
+    placeholder: 'MiB',
     description:
       'Maximum MiB of responses in memory that clients have not read yet; at most a quarter for one account and an eighth for one user. Beyond it, 503 with Retry-After.',
     defaultText: '128',
@@ -209,7 +209,7 @@ export const options = {
   }),
   maxFollowers: defineOption({
     flag: 'max-followers',
-    shape: 'number',
+    placeholder: 'number',
     description:
       'Maximum of requests that wait for the feed or stream it; at most a quarter of them of one account. Beyond it, 503.',
     defaultText: '10000',
@@ -221,7 +221,7 @@ export const options = {
   rateLimitAccountWrites: defineRateLimit('account-writes', 'writing requests per account'),
   wrongKeys: defineOption<RequestRate | undefined>({
     flag: 'wrong-keys',
-    shape: 'off|number/s|m|h',
+    placeholder: 'off|number/s|m|h',
     description:
       'Rate limit of wrong keys from one address (IPv6: a /64); beyond it, each 401 is delayed by up to 10 seconds. Requests with a valid key are never delayed.',
     defaultText: '60/m',
@@ -235,7 +235,7 @@ export const options = {
   ),
   maxAttemptsPerHost: defineOption({
     flag: 'max-attempts-per-host',
-    shape: 'number',
+    placeholder: 'number',
     description:
       'Maximum of attempts in flight to one host and port, over all accounts; the maximum over all hosts is 2000.',
     defaultText: '1000',
@@ -243,7 +243,7 @@ export const options = {
   }),
   logLevel: defineOption({
     flag: 'log-level',
-    shape: 'level',
+    placeholder: 'level',
     description: 'The lowest level that is logged: debug, info, warn, error or silent.',
     defaultText: 'info',
     parse: (text) =>
@@ -272,10 +272,10 @@ function parseRateLimit(text: string): ParseResult<RequestRate | undefined> {
   return value === undefined ? { fault: 'must be off, or a rate such as 100/s, 6000/m or 1000/h' } : { value };
 }
 
-const WINDOW_SUFFIXES: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
+const UNIT_SUFFIX_BY_WINDOW_SECONDS: Readonly<Record<number, string>> = { 1: 's', 60: 'm', 3600: 'h' };
 
 function formatRate(rate: RequestRate | undefined): string {
-  return rate === undefined ? 'off' : `${rate.count}/${WINDOW_SUFFIXES[rate.windowS]}`;
+  return rate === undefined ? 'off' : `${rate.count}/${UNIT_SUFFIX_BY_WINDOW_SECONDS[rate.windowSeconds]}`;
 }
 
 function parseBoundedDuration(text: string, minMs: number, maxMs: number): ParseResult<number> {

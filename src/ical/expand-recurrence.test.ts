@@ -14,11 +14,17 @@ function expandText(text: string, start: string, { most = 60, maxSteps = Number.
   const rule = parseRule(text);
   assert.ok(rule !== undefined, text);
   let steps = 0;
-  const take = (count: number) => {
+  const trySpendSteps = (count: number) => {
     steps += count;
     return steps <= maxSteps;
   };
-  const range = { startMs: Date.parse(`${start}Z`), untilMs: rule.until?.wallMs, fromMs: FROM_MS, toMs: TO_MS, take };
+  const range = {
+    seriesStartMs: Date.parse(`${start}Z`),
+    untilMs: rule.until?.wallMs,
+    fromMs: FROM_MS,
+    toMs: TO_MS,
+    trySpendSteps,
+  };
   const times: string[] = [];
   for (const atMs of expandRule(rule, range)) {
     times.push(new Date(atMs).toISOString().slice(0, 16));

@@ -4,7 +4,7 @@ import { DAY_MS, SECOND_MS } from './values.ts';
 /** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
 export type ExpansionRange = {
   /** DTSTART: the first time of the series. */
-  readonly startMs: number;
+  readonly seriesStartMs: number;
   /** UNTIL: the last allowed time; undefined if the rule has none. */
   readonly untilMs: number | undefined;
   /** Start of the range. Earlier times are not yielded. */
@@ -12,7 +12,7 @@ export type ExpansionRange = {
   /** End of the range. Later times are not yielded. */
   readonly toMs: number;
   /** Consumes steps of the work budget. If it returns false, the expansion stops. */
-  readonly take: (steps: number) => boolean;
+  readonly trySpendSteps: (steps: number) => boolean;
 };
 
 /**
@@ -22,17 +22,17 @@ export type ExpansionRange = {
  * Returns whether the rule may have instances after the range.
  */
 export function* expandRule(rule: RecurrenceRule, range: ExpansionRange): Generator<number, boolean> {
-  const { startMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
+  const { seriesStartMs, untilMs = Number.POSITIVE_INFINITY, fromMs } = range;
   const { count = Number.POSITIVE_INFINITY } = rule;
   const lastAllowedMs = Math.min(range.toMs, untilMs);
-  const expansionStartMs = rule.count === undefined ? Math.max(startMs, fromMs) : startMs;
-  let occurrenceCount = 0;
-  for (const wallMs of selectTimes(rule, { ...range, fromMs: expansionStartMs, toMs: lastAllowedMs })) {
-    if (wallMs < startMs) continue;
+  const expansionStartMs = rule.count === undefined ? Math.max(seriesStartMs, fromMs) : seriesStartMs;
+  let instanceCount = 0;
+  for (const wallMs of generateMatchingTimes(rule, { ...range, fromMs: expansionStartMs, toMs: lastAllowedMs })) {
+    if (wallMs < seriesStartMs) continue;
     if (wallMs > lastAllowedMs) break;
-    occurrenceCount += 1;
+    instanceCount += 1;
     if (wallMs >= fromMs) yield wallMs;
-    if (occurrenceCount >= count) return false;
+    if (instanceCount >= count) return false;
   }
   return untilMs > range.toMs;
 }
@@ -48,56 +48,59 @@ const MAX_PERIOD_DAYS = new Map<RecurrenceRule['frequency'], number>([
  * Yields the local times that match the rule. With BYSETPOS, yields only the times that BYSETPOS selects in each period
  * (day, week, month or year).
  */
-function* selectTimes(rule: RecurrenceRule, { startMs, fromMs, toMs, take }: ExpansionRange): Generator<number> {
-  const ruleDays = new RuleDays(rule, Math.floor(startMs / DAY_MS));
-  const ruleTimesOfDay = new RuleTimesOfDay(rule, startMs);
+function* generateMatchingTimes(
+  rule: RecurrenceRule,
+  { seriesStartMs, fromMs, toMs, trySpendSteps }: ExpansionRange,
+): Generator<number> {
+  const ruleDays = new RuleDays(rule, Math.floor(seriesStartMs / DAY_MS));
+  const ruleTimesOfDay = new RuleTimesOfDay(rule, seriesStartMs);
   const firstDayNumber = Math.floor(fromMs / DAY_MS);
-  if (rule.positions === undefined) {
-    yield* generateTimes(ruleDays, ruleTimesOfDay, firstDayNumber, toMs, take);
+  if (rule.setPositions === undefined) {
+    yield* generateTimesOfMatchingDays(ruleDays, ruleTimesOfDay, firstDayNumber, toMs, trySpendSteps);
     return;
   }
   let periodTimes: number[] = [];
   let currentPeriodNumber: number | undefined;
   // The last period is expanded to its end, even beyond the range, because BYSETPOS can count from the end of a period.
   const lastPeriodEndMs = toMs + (MAX_PERIOD_DAYS.get(rule.frequency) ?? 1) * DAY_MS;
-  for (const wallMs of generateTimes(
+  for (const wallMs of generateTimesOfMatchingDays(
     ruleDays,
     ruleTimesOfDay,
     ruleDays.firstDayOfPeriod(firstDayNumber),
     lastPeriodEndMs,
-    take,
+    trySpendSteps,
   )) {
     const periodNumber =
       ruleTimesOfDay.periodNumberOf(wallMs) ?? ruleDays.firstDayOfPeriod(Math.floor(wallMs / DAY_MS));
     if (periodNumber !== currentPeriodNumber) {
-      yield* selectPositions(periodTimes, rule.positions);
+      yield* selectTimesAtPositions(periodTimes, rule.setPositions);
       periodTimes = [];
     }
     currentPeriodNumber = periodNumber;
     periodTimes.push(wallMs);
   }
   // If the budget ran out, the last period is incomplete and its positions are unknown.
-  if (take(0)) yield* selectPositions(periodTimes, rule.positions);
+  if (trySpendSteps(0)) yield* selectTimesAtPositions(periodTimes, rule.setPositions);
 }
 
-function selectPositions(periodTimes: readonly number[], positions: ReadonlySet<number>): readonly number[] {
+function selectTimesAtPositions(periodTimes: readonly number[], positions: ReadonlySet<number>): readonly number[] {
   return periodTimes.filter((_, index) => positions.has(index + 1) || positions.has(index - periodTimes.length));
 }
 
 /** Yields all times of the matching days. */
-function* generateTimes(
+function* generateTimesOfMatchingDays(
   ruleDays: RuleDays,
   ruleTimesOfDay: RuleTimesOfDay,
   firstDayNumber: number,
   toMs: number,
-  take: ExpansionRange['take'],
+  trySpendSteps: ExpansionRange['trySpendSteps'],
 ) {
   for (let dayNumber = firstDayNumber; dayNumber * DAY_MS <= toMs; ) {
-    if (!take(1)) return;
+    if (!trySpendSteps(1)) return;
     const candidateDayNumber = ruleDays.nextCandidateDay(dayNumber);
     if (candidateDayNumber === dayNumber) {
       for (const wallMs of ruleTimesOfDay.generateTimesOn(dayNumber)) {
-        if (!take(1)) return;
+        if (!trySpendSteps(1)) return;
         if (wallMs !== undefined) yield wallMs;
       }
     }
@@ -137,13 +140,13 @@ class RuleTimesOfDay {
   /** Times within each unit, in milliseconds from its start. */
   readonly #offsetsWithinUnitMs: readonly number[];
 
-  constructor(rule: RecurrenceRule, startMs: number) {
+  constructor(rule: RecurrenceRule, seriesStartMs: number) {
     const unitLengthS = UNIT_LENGTH_S.get(rule.frequency) ?? DAY_S;
-    const startSecondOfDay = modulo(startMs, DAY_MS) / SECOND_MS;
+    const startSecondOfDay = modulo(seriesStartMs, DAY_MS) / SECOND_MS;
     const [hours, minutes, seconds] = [rule.hours, rule.minutes, rule.seconds].map(toSortedArray);
     this.#rule = rule;
     this.#unitLengthS = unitLengthS;
-    this.#startUnitNumber = Math.floor(startMs / SECOND_MS / unitLengthS);
+    this.#startUnitNumber = Math.floor(seriesStartMs / SECOND_MS / unitLengthS);
     this.#unitInterval = unitLengthS === DAY_S ? 1 : rule.interval;
     this.#allowedTimeParts = [
       unitLengthS === DAY_S ? [0] : (hours ?? ALL_HOURS),
@@ -242,9 +245,9 @@ export class WorkBudget {
   }
 
   /** Consumes steps. Returns false if this budget or its parent is used up. */
-  readonly take = (steps: number): boolean => {
+  readonly trySpendSteps = (steps: number): boolean => {
     this.#remainingSteps -= steps;
-    const isWithinParent = this.#parentBudget?.take(steps) ?? true;
+    const isWithinParent = this.#parentBudget?.trySpendSteps(steps) ?? true;
     return isWithinParent && this.#remainingSteps >= 0;
   };
 }

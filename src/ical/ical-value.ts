@@ -44,7 +44,7 @@ const IGNORED_PROPERTIES = ['DTSTAMP', 'CREATED', 'LAST-MODIFIED'];
 /** Properties that may occur once in an event. Repeated ones are left out and reported. */
 const SINGLE_PROPERTIES = ['DTSTART', 'DTEND', 'DURATION', 'UID', 'SUMMARY', 'SEQUENCE', 'STATUS', 'RECURRENCE-ID'];
 /** Properties that may occur several times in an event. */
-const LIST_PROPERTIES = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
+const REPEATABLE_PROPERTIES = ['RRULE', 'EXRULE', 'RDATE', 'EXDATE'];
 
 /** Maximum number of rules in an event. Real events have far fewer. */
 const MAX_RULES = 20;
@@ -59,7 +59,7 @@ class EventParser {
   readonly #component: IcalComponent;
   readonly #skipReport: SkipReport;
   readonly #singleProperties = new Map<string, IcalProperty>();
-  readonly #listProperties = new Map<string, IcalProperty[]>();
+  readonly #repeatableProperties = new Map<string, IcalProperty[]>();
   readonly #unsupportedNames: string[] = [];
   #isMarkedAllDay = false;
 
@@ -88,9 +88,9 @@ class EventParser {
       start,
       end: this.#parseTime('DTEND') ?? this.#parseDuration(),
       rules: this.#parseRules('RRULE'),
-      extraTimes: this.#parseList('RDATE', parsePeriods),
+      extraTimes: this.#parseTimeList('RDATE', parsePeriods),
       excludedRules: this.#parseRules('EXRULE'),
-      excludedTimes: this.#parseList('EXDATE', parseTimes),
+      excludedTimes: this.#parseTimeList('EXDATE', parseTimes),
       recurrenceId: this.#parseRecurrenceId(start),
       unsupportedNames: [...this.#unsupportedNames, ...components.map(({ name }) => name)],
     };
@@ -101,10 +101,10 @@ class EventParser {
     if (SINGLE_PROPERTIES.includes(name)) {
       if (this.#singleProperties.has(name)) this.#reportSkipped('repeated_property', property);
       else this.#singleProperties.set(name, property);
-    } else if (LIST_PROPERTIES.includes(name)) {
-      const sameNameProperties = this.#listProperties.get(name) ?? [];
+    } else if (REPEATABLE_PROPERTIES.includes(name)) {
+      const sameNameProperties = this.#repeatableProperties.get(name) ?? [];
       sameNameProperties.push(property);
-      this.#listProperties.set(name, sameNameProperties);
+      this.#repeatableProperties.set(name, sameNameProperties);
     } else if (name === 'X-MICROSOFT-CDO-ALLDAYEVENT') {
       this.#isMarkedAllDay = /^true$/i.test(value.trim());
     } else if (!IGNORED_PROPERTIES.includes(name)) this.#unsupportedNames.push(name);
@@ -139,7 +139,7 @@ class EventParser {
 
   #parseRules(name: string): readonly RecurrenceRule[] {
     const parsedRules: RecurrenceRule[] = [];
-    for (const property of this.#listProperties.get(name) ?? []) {
+    for (const property of this.#repeatableProperties.get(name) ?? []) {
       const rule = parsedRules.length < MAX_RULES ? parseRule(property.value) : undefined;
       if (rule === undefined) this.#reportSkipped('bad_rule', property);
       else parsedRules.push(rule);
@@ -148,8 +148,8 @@ class EventParser {
   }
 
   /** Parses the times of a list property. A line with an invalid time is reported, and its valid times are used. */
-  #parseList<T>(name: string, parseValues: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
-    return (this.#listProperties.get(name) ?? []).flatMap((property) => {
+  #parseTimeList<T>(name: string, parseValues: (property: IcalProperty) => readonly (T | undefined)[]): readonly T[] {
+    return (this.#repeatableProperties.get(name) ?? []).flatMap((property) => {
       const parsedValues = parseValues(property);
       const validValues = parsedValues.filter((value) => value !== undefined);
       if (validValues.length < parsedValues.length) this.#reportSkipped('bad_time', property);

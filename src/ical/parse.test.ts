@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { oddCalendars } from '../../test/corpus/calendars.ts';
-import { temporaryFolder } from '../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../test/kit/service/service.ts';
 import { FairSemaphore } from '../async/fair-semaphore.ts';
 import { CalendarError } from './line-reader.ts';
 import { MAX_EVENTS, type ParsedCalendar, parseCalendar } from './parse.ts';
@@ -344,7 +344,7 @@ const LONG = [
 
 /** Opens a file with these lines and returns its descriptor. */
 async function openFileWith(t: TestContext, lines: readonly string[]): Promise<number> {
-  const handle = await open(join(temporaryFolder(t), 'file.ics'), 'wx+');
+  const handle = await open(join(createTemporaryFolder(t), 'file.ics'), 'wx+');
   t.after(() => handle.close());
   await handle.writeFile(lines.join('\n'));
   return handle.fd;

@@ -3,7 +3,7 @@ import { type IcalEvent, parseEvent } from './ical-value.ts';
 import { CalendarError, type ContentLine, type IcalComponent, readComponents } from './line-reader.ts';
 import { type ParsedEvent, type ParseOptions, SeriesConverter } from './series.ts';
 import { type SkippedItems, SkipReport } from './skipped.ts';
-import { SourceZones } from './source-zone.ts';
+import { SourceZoneFinder } from './source-zone.ts';
 import { TimeConverter } from './times.ts';
 import { parseProperty, unescapeText } from './values.ts';
 import { isZoneName } from './zone.ts';
@@ -36,13 +36,13 @@ export function parseCalendar(
   const skipReport = new SkipReport();
   const { components, calendarLines } = readComponents(text, skipReport);
   const workBudget = new WorkBudget(MAX_STEPS_PER_FILE);
-  const fileZone = readFileZone(calendarLines, skipReport);
-  const zone = options.zone ?? fileZone;
-  const sourceZones = new SourceZones(components, skipReport, workBudget);
-  const timeConverter = new TimeConverter(sourceZones, zone);
+  const fileZoneName = readFileZoneName(calendarLines, skipReport);
+  const targetZoneName = options.zone ?? fileZoneName;
+  const sourceZoneFinder = new SourceZoneFinder(components, skipReport, workBudget);
+  const timeConverter = new TimeConverter(sourceZoneFinder, targetZoneName);
   const events: ParsedEvent[] = [];
-  const seriesConverter = new SeriesConverter({ skipReport, timeConverter, options, workBudget, events });
-  for (const [uid, sameUidEvents] of parseEvents(components, skipReport)) {
+  const seriesConverter = new SeriesConverter({ skipReport, timeConverter, options, workBudget, parsedEvents: events });
+  for (const [uid, sameUidEvents] of parseEventsByUid(components, skipReport)) {
     const lineNumber = sameUidEvents[0]?.lineNumber ?? 1;
     if (sameUidEvents.some(({ rules }) => rules.length > 0)) onRecurringEvent(lineNumber);
     seriesConverter.convertSeries(uid, sameUidEvents);
@@ -53,14 +53,14 @@ export function parseCalendar(
       throw new CalendarError(lineNumber, 'takes too long to work out: too much repeats too often');
   }
   if (options.zone === undefined) {
-    for (const [name, lineNumber] of timeConverter.firstUseByZone)
-      skipReport.add('TZID', zone === undefined ? 'no_zone' : 'zone_of_file', lineNumber, name);
+    for (const [name, lineNumber] of timeConverter.firstLineNumberByTzid)
+      skipReport.add('TZID', targetZoneName === undefined ? 'no_zone' : 'zone_of_file', lineNumber, name);
   }
-  return { events, skippedItems: skipReport.rows, zone: zone ?? 'UTC' };
+  return { events, skippedItems: skipReport.rows, zone: targetZoneName ?? 'UTC' };
 }
 
 /** Returns the zone that X-WR-TIMEZONE names. Also reports the lines of the calendar that are not properties. */
-function readFileZone(lines: readonly ContentLine[], skipReport: SkipReport): string | undefined {
+function readFileZoneName(lines: readonly ContentLine[], skipReport: SkipReport): string | undefined {
   const properties = lines.map((line) => {
     const property = parseProperty(line);
     if (property === undefined) skipReport.add('line', 'malformed_line', line.lineNumber, line.text);
@@ -71,7 +71,10 @@ function readFileZone(lines: readonly ContentLine[], skipReport: SkipReport): st
 }
 
 /** Parses the events of a file and groups them by UID. Other components are reported as left out. */
-function parseEvents(components: readonly IcalComponent[], skipReport: SkipReport): ReadonlyMap<string, IcalEvent[]> {
+function parseEventsByUid(
+  components: readonly IcalComponent[],
+  skipReport: SkipReport,
+): ReadonlyMap<string, IcalEvent[]> {
   const eventsByUid = new Map<string, IcalEvent[]>();
   for (const component of components) {
     const { name, lineNumber } = component;

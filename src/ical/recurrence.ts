@@ -6,14 +6,14 @@ import { formatDay, midnightOf, type TimeConverter } from './times.ts';
 import { DAY_MS, type IcalDuration, type IcalTime } from './values.ts';
 
 /** First and last day, `YYYY-MM-DD`, for which recurring events are imported. */
-export type ImportHorizon = { readonly from: string; readonly to: string };
+export type RecurrenceImportRange = { readonly from: string; readonly to: string };
 
 /**
  * One instance of a series (in iCalendar a recurrence instance, not an occurrence of the feed). Its name consists of a
  * day and a number, such as `2027-01-31 1`, and is the same in every version of the file.
  */
-export type SeriesOccurrence = {
-  readonly occurrenceName: string;
+export type RecurrenceInstance = {
+  readonly instanceName: string;
   readonly start: IcalTime;
   readonly end: IcalTime | undefined;
   /** The event that defines the instance: the series or an override. */
@@ -21,7 +21,7 @@ export type SeriesOccurrence = {
 };
 
 /** Maximum number of instances of one series: enough for daily instances throughout the import range. */
-const MAX_OCCURRENCES = 1_100;
+const MAX_INSTANCES_PER_SERIES = 1_100;
 /**
  * Work budget of one series, in steps (see `WorkBudget`): enough for each day of thirteen centuries, or for each second
  * of five days.
@@ -30,9 +30,9 @@ const MAX_STEPS_PER_SERIES = 500_000;
 /** Upper bound of the difference between the UTC offsets of two zones. */
 const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
-export type SeriesDeps = {
+export type ExpandSeriesDeps = {
   readonly timeConverter: TimeConverter;
-  readonly horizon: ImportHorizon;
+  readonly importRange: RecurrenceImportRange;
   readonly workBudget: WorkBudget;
   /** Called with the reason when instances are left out. */
   readonly reportSkipped: (reason: SkipReason) => void;
@@ -45,36 +45,37 @@ export type EventWithStart = IcalEvent & { readonly start: IcalTime };
 export function* expandSeries(
   master: EventWithStart,
   overrides: readonly EventWithStart[],
-  { timeConverter, horizon, workBudget, reportSkipped }: SeriesDeps,
-): Generator<SeriesOccurrence> {
-  const [horizonStartMs, horizonEndMs] = [Date.parse(horizon.from), Date.parse(horizon.to) + DAY_MS];
-  const isWithinHorizon = (targetMs: number) => targetMs >= horizonStartMs && targetMs < horizonEndMs;
-  const series = new EventSeries(master, overrides, timeConverter, horizon, workBudget);
-  const nameOccurrence = createOccurrenceNamer();
+  { timeConverter, importRange, workBudget, reportSkipped }: ExpandSeriesDeps,
+): Generator<RecurrenceInstance> {
+  const [importRangeStartMs, importRangeEndMs] = [Date.parse(importRange.from), Date.parse(importRange.to) + DAY_MS];
+  const isWithinImportRange = (targetWallMs: number) =>
+    targetWallMs >= importRangeStartMs && targetWallMs < importRangeEndMs;
+  const series = new EventSeries(master, overrides, timeConverter, importRange, workBudget);
+  const reserveInstanceName = createInstanceNamer();
   const usedEvents = new Set<IcalEvent>();
   const skipReasonSet = new Set<SkipReason>();
-  if (timeConverter.toTargetWallMs(master.start) < horizonStartMs) skipReasonSet.add('repeated_before');
-  let occurrenceCount = 0;
+  if (timeConverter.toTargetWallMs(master.start) < importRangeStartMs) skipReasonSet.add('repeated_before');
+  let instanceCount = 0;
   for (const wallMs of series.generateStarts()) {
-    const formatName = nameOccurrence(wallMs);
-    const targetMs = timeConverter.toTargetWallMs({ ...master.start, wallMs });
-    if (targetMs >= horizonEndMs) skipReasonSet.add('repeated_after');
-    if (!isWithinHorizon(targetMs)) continue;
-    const { definingEvent, start, end } = series.occurrenceAt(wallMs);
+    const formatName = reserveInstanceName(wallMs);
+    const targetWallMs = timeConverter.toTargetWallMs({ ...master.start, wallMs });
+    if (targetWallMs >= importRangeEndMs) skipReasonSet.add('repeated_after');
+    if (!isWithinImportRange(targetWallMs)) continue;
+    const { definingEvent, start, end } = series.instanceAt(wallMs);
     usedEvents.add(definingEvent);
-    occurrenceCount += 1;
-    if (occurrenceCount > MAX_OCCURRENCES) break;
-    yield { occurrenceName: formatName(), start, end, definingEvent };
+    instanceCount += 1;
+    if (instanceCount > MAX_INSTANCES_PER_SERIES) break;
+    yield { instanceName: formatName(), start, end, definingEvent };
   }
-  if (occurrenceCount > MAX_OCCURRENCES || series.isBudgetSpent) skipReasonSet.add('repeated_too_often');
-  else if (series.continuesAfterHorizon) skipReasonSet.add('repeated_after');
+  if (instanceCount > MAX_INSTANCES_PER_SERIES || series.isBudgetSpent) skipReasonSet.add('repeated_too_often');
+  else if (series.continuesAfterImportRange) skipReasonSet.add('repeated_after');
   for (const reason of skipReasonSet) reportSkipped(reason);
   // An override of a time that the series does not have is a separate instance.
   for (const override of overrides.filter((one) => !usedEvents.has(one))) {
-    const formatName = nameOccurrence((override.recurrenceId?.overriddenTime ?? override.start).wallMs);
+    const formatName = reserveInstanceName((override.recurrenceId?.overriddenTime ?? override.start).wallMs);
     const end = timeConverter.computeEnd(override, override.start, override.end);
-    if (isWithinHorizon(timeConverter.toTargetWallMs(override.start)))
-      yield { occurrenceName: formatName(), start: override.start, end, definingEvent: override };
+    if (isWithinImportRange(timeConverter.toTargetWallMs(override.start)))
+      yield { instanceName: formatName(), start: override.start, end, definingEvent: override };
   }
 }
 
@@ -82,20 +83,20 @@ export function* expandSeries(
  * Whether a rule has an instance within eight years of its start. Eight years are the longest gap between two leap
  * days. A rule whose first instance is later counts as empty.
  */
-export function hasOccurrences(
+export function hasInstances(
   rule: RecurrenceRule,
   event: EventWithStart,
   timeConverter: TimeConverter,
   parentBudget: WorkBudget,
 ): boolean {
-  const { take } = new WorkBudget(MAX_STEPS_PER_SERIES, parentBudget);
-  const startMs = event.start.wallMs;
+  const { trySpendSteps } = new WorkBudget(MAX_STEPS_PER_SERIES, parentBudget);
+  const seriesStartMs = event.start.wallMs;
   const range = {
-    startMs,
+    seriesStartMs,
     untilMs: toLocalUntilMs(rule, event, timeConverter),
-    fromMs: startMs,
-    toMs: startMs + 8 * 366 * DAY_MS,
-    take,
+    fromMs: seriesStartMs,
+    toMs: seriesStartMs + 8 * 366 * DAY_MS,
+    trySpendSteps,
   };
   return expandRule(rule, range).next().done !== true;
 }
@@ -108,7 +109,7 @@ function toLocalUntilMs(
 ): number | undefined {
   if (until === undefined) return undefined;
   if (until.isDate || start.isDate) return midnightOf(until.wallMs) + DAY_MS - 1;
-  return until.zone === undefined ? until.wallMs : timeConverter.toSeriesWallMs(start, until);
+  return until.tzid === undefined ? until.wallMs : timeConverter.toSeriesWallMs(start, until);
 }
 
 /** Computes the instances of a series. Their times are milliseconds of local time in the zone of the series. */
@@ -127,35 +128,35 @@ class EventSeries {
   readonly #excludedDays = new Set<number>();
   /** Ends of RDATE periods, by their start. */
   readonly #periodEnds = new Map<number, IcalTime | IcalDuration>();
-  #continuesAfterHorizon = false;
+  #continuesAfterImportRange = false;
 
   constructor(
     master: EventWithStart,
     overrides: readonly EventWithStart[],
     timeConverter: TimeConverter,
-    { from, to }: ImportHorizon,
+    { from, to }: RecurrenceImportRange,
     parentBudget: WorkBudget,
   ) {
     this.#master = master;
     this.#timeConverter = timeConverter;
     this.#workBudget = new WorkBudget(MAX_STEPS_PER_SERIES, parentBudget);
     this.#expansionRange = {
-      startMs: master.start.wallMs,
+      seriesStartMs: master.start.wallMs,
       untilMs: undefined,
       fromMs: Date.parse(from) - MAX_ZONE_DIFFERENCE_MS,
       toMs: Date.parse(to) + DAY_MS + MAX_ZONE_DIFFERENCE_MS,
-      take: this.#workBudget.take,
+      trySpendSteps: this.#workBudget.trySpendSteps,
     };
     for (const override of overrides) {
       if (override.recurrenceId === undefined) continue;
-      const wallMs = this.#toSeriesTime(override.recurrenceId.overriddenTime);
+      const wallMs = this.#toSeriesWallMs(override.recurrenceId.overriddenTime);
       if (override.recurrenceId.isThisAndFuture) this.#thisAndFutureOverrides.push([wallMs, override]);
       else this.#singleOverrides.set(wallMs, override);
     }
     this.#thisAndFutureOverrides.sort(([one], [other]) => other - one);
     for (const time of master.excludedTimes) {
       if (time.isDate) this.#excludedDays.add(time.wallMs);
-      else this.#excludedTimes.add(this.#toSeriesTime(time));
+      else this.#excludedTimes.add(this.#toSeriesWallMs(time));
     }
   }
 
@@ -165,15 +166,15 @@ class EventSeries {
   }
 
   /** Whether the series has instances after the import range. */
-  get continuesAfterHorizon(): boolean {
-    return this.#continuesAfterHorizon;
+  get continuesAfterImportRange(): boolean {
+    return this.#continuesAfterImportRange;
   }
 
   /** Yields the starts in order, without duplicates: RRULE and RDATE minus EXRULE and EXDATE. */
   *generateStarts(): Generator<number> {
     const { rules, excludedRules, start } = this.#master;
     const explicitStarts = this.#master.extraTimes.map((period) => {
-      const wallMs = this.#toSeriesTime(period.start);
+      const wallMs = this.#toSeriesWallMs(period.start);
       if (period.end !== undefined) this.#periodEnds.set(wallMs, period.end);
       return wallMs;
     });
@@ -193,14 +194,14 @@ class EventSeries {
   }
 
   /** Returns the instance at a start, with overrides applied. */
-  occurrenceAt(wallMs: number): { definingEvent: IcalEvent; start: IcalTime; end: IcalTime | undefined } {
+  instanceAt(wallMs: number): { definingEvent: IcalEvent; start: IcalTime; end: IcalTime | undefined } {
     const singleOverride = this.#singleOverrides.get(wallMs);
     if (singleOverride !== undefined)
-      return this.#createOccurrence(singleOverride, singleOverride.start, singleOverride.end);
+      return this.#buildInstance(singleOverride, singleOverride.start, singleOverride.end);
     const [overriddenMs = 0, futureOverride] =
       this.#thisAndFutureOverrides.find(([firstOverriddenMs]) => firstOverriddenMs <= wallMs) ?? [];
     if (futureOverride !== undefined) {
-      return this.#createOccurrence(
+      return this.#buildInstance(
         futureOverride,
         { ...futureOverride.start, wallMs: futureOverride.start.wallMs + wallMs - overriddenMs },
         futureOverride.end,
@@ -209,16 +210,16 @@ class EventSeries {
     const start = { ...this.#master.start, wallMs };
     const periodEnd = this.#periodEnds.get(wallMs);
     if (periodEnd === undefined || 'days' in periodEnd)
-      return this.#createOccurrence(this.#master, start, periodEnd ?? this.#master.end);
+      return this.#buildInstance(this.#master, start, periodEnd ?? this.#master.end);
     // The end of a period is absolute, not relative to the start of the series.
-    return this.#createOccurrence({ ...this.#master, start }, start, periodEnd, this.#master);
+    return this.#buildInstance({ ...this.#master, start }, start, periodEnd, this.#master);
   }
 
-  #createOccurrence(event: IcalEvent, start: IcalTime, end: IcalEvent['end'], definingEvent = event) {
+  #buildInstance(event: IcalEvent, start: IcalTime, end: IcalEvent['end'], definingEvent = event) {
     return { definingEvent, start, end: this.#timeConverter.computeEnd(event, start, end) };
   }
 
-  #toSeriesTime(time: IcalTime): number {
+  #toSeriesWallMs(time: IcalTime): number {
     return this.#timeConverter.toSeriesWallMs(this.#master.start, time);
   }
 
@@ -227,7 +228,7 @@ class EventSeries {
       ...this.#expansionRange,
       untilMs: toLocalUntilMs(rule, this.#master, this.#timeConverter),
     });
-    this.#continuesAfterHorizon ||= continuesAfterRange;
+    this.#continuesAfterImportRange ||= continuesAfterRange;
   }
 }
 
@@ -251,7 +252,7 @@ function* mergeSorted(sources: readonly Iterator<number>[]): Generator<number> {
  * Creates a function that names instances by day and number: the first instance of a day is `2027-01-31 1`. Each call
  * assigns the number immediately, and returns a function that formats the name when it is needed.
  */
-export function createOccurrenceNamer(): (wallMs: number) => () => string {
+export function createInstanceNamer(): (wallMs: number) => () => string {
   const countsByDay = new Map<number, number>();
   return (wallMs) => {
     const midnightMs = midnightOf(wallMs);

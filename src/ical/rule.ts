@@ -28,9 +28,9 @@ export type RecurrenceRule = {
   readonly weekdays: readonly RuleWeekday[] | undefined;
   readonly monthDays: OptionalNumberSet;
   readonly yearDays: OptionalNumberSet;
-  readonly weeks: OptionalNumberSet;
+  readonly weekNumbers: OptionalNumberSet;
   readonly months: OptionalNumberSet;
-  readonly positions: OptionalNumberSet;
+  readonly setPositions: OptionalNumberSet;
 };
 
 /** Maximum of INTERVAL and COUNT. Larger values are reduced to it. */
@@ -73,9 +73,9 @@ class RuleParser {
       weekdays: this.#parseWeekdays(),
       monthDays: this.#parseNumbers('BYMONTHDAY', -31, 31),
       yearDays: this.#parseNumbers('BYYEARDAY', -366, 366),
-      weeks: this.#parseNumbers('BYWEEKNO', -53, 53),
+      weekNumbers: this.#parseNumbers('BYWEEKNO', -53, 53),
       months: this.#parseNumbers('BYMONTH', 1, 12),
-      positions: this.#parseNumbers('BYSETPOS', -366, 366),
+      setPositions: this.#parseNumbers('BYSETPOS', -366, 366),
     };
   }
 
@@ -216,11 +216,11 @@ export class RuleDays {
 
   constructor(rule: RecurrenceRule, startDayNumber: number) {
     const firstDay = toCalendarDay(startDayNumber);
-    const { frequency, months, monthDays, yearDays, weeks, weekdays } = rule;
+    const { frequency, months, monthDays, yearDays, weekNumbers, weekdays } = rule;
     const hasDayParts = weekdays !== undefined || monthDays !== undefined || yearDays !== undefined;
     const isYearly = frequency === 'YEARLY';
-    const usesStartDate = !hasDayParts && (frequency === 'MONTHLY' || (isYearly && weeks === undefined));
-    const usesStartWeekday = !hasDayParts && (frequency === 'WEEKLY' || (isYearly && weeks !== undefined));
+    const usesStartDate = !hasDayParts && (frequency === 'MONTHLY' || (isYearly && weekNumbers === undefined));
+    const usesStartWeekday = !hasDayParts && (frequency === 'WEEKLY' || (isYearly && weekNumbers !== undefined));
     this.#rule = rule;
     this.#firstDay = firstDay;
     this.#months = usesStartDate && isYearly ? (months ?? new Set([firstDay.month])) : months;
@@ -271,14 +271,14 @@ export class RuleDays {
   }
 
   #matchesRule(day: CalendarDay): boolean {
-    const { yearDays, weeks } = this.#rule;
+    const { yearDays, weekNumbers } = this.#rule;
     if (this.#monthDays !== undefined && !includesPosition(this.#monthDays, day.dayOfMonth, daysInMonth(day)))
       return false;
     if (this.#weekdays !== undefined && !this.#weekdays.some((one) => this.#matchesWeekday(day, one))) return false;
     const { year, dayNumber } = day;
     if (yearDays !== undefined && !includesPosition(yearDays, dayNumber - firstDayOfYear(year) + 1, daysInYear(year)))
       return false;
-    return weeks === undefined || this.#isInAnyWeek(day, weeks);
+    return weekNumbers === undefined || this.#isInAnyWeek(day, weekNumbers);
   }
 
   /**
@@ -299,13 +299,13 @@ export class RuleDays {
    * Whether a day is in a week with one of these numbers. A week belongs to the year that contains at least four of its
    * days.
    */
-  #isInAnyWeek(day: CalendarDay, weeks: ReadonlySet<number>): boolean {
+  #isInAnyWeek(day: CalendarDay, weekNumbers: ReadonlySet<number>): boolean {
     const fourthDayOfWeek = toCalendarDay(this.#firstDayOfWeek(day) + 3);
     const yearStart = firstDayOfYear(fourthDayOfWeek.year);
     const weekIndex = Math.floor((fourthDayOfWeek.dayNumber - yearStart) / 7);
     const remainingWeeks = Math.floor(
       (daysInYear(fourthDayOfWeek.year) - 1 - (fourthDayOfWeek.dayNumber - yearStart)) / 7,
     );
-    return includesPosition(weeks, weekIndex + 1, weekIndex + 1 + remainingWeeks);
+    return includesPosition(weekNumbers, weekIndex + 1, weekIndex + 1 + remainingWeeks);
   }
 }

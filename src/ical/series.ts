@@ -3,18 +3,18 @@ import type { StoredDates } from './days.ts';
 import type { WorkBudget } from './expand-recurrence.ts';
 import type { IcalEvent } from './ical-value.ts';
 import {
-  createOccurrenceNamer,
+  createInstanceNamer,
   type EventWithStart,
   expandSeries,
-  hasOccurrences,
-  type ImportHorizon,
+  hasInstances,
+  type RecurrenceImportRange,
 } from './recurrence.ts';
 import { type SkipReason, type SkipReport, truncateText } from './skipped.ts';
 import { hasStorableYears, type TimeConverter } from './times.ts';
 import type { IcalTime } from './values.ts';
 
 /** Options for parsing a file. */
-export type ParseOptions = ImportHorizon & {
+export type ParseOptions = RecurrenceImportRange & {
   /** Zone to which times are converted; undefined for the zone that the file names. */
   readonly zone: string | undefined;
   /** Domain of the account. Events whose UID was issued by this account are skipped. */
@@ -38,7 +38,7 @@ export type SeriesConverterDeps = {
   readonly options: ParseOptions;
   readonly workBudget: WorkBudget;
   /** The converted events are appended to this array. */
-  readonly events: ParsedEvent[];
+  readonly parsedEvents: ParsedEvent[];
 };
 
 /** Converts the events that have the same UID: a series with its overrides, or a single event. */
@@ -63,9 +63,12 @@ export class SeriesConverter {
       return;
     }
     if (master !== undefined) this.#convertSingle(master, '');
-    const nameOccurrence = createOccurrenceNamer();
+    const reserveInstanceName = createInstanceNamer();
     for (const override of overrides)
-      this.#convertSingle(override, nameOccurrence((override.recurrenceId?.overriddenTime ?? override.start).wallMs)());
+      this.#convertSingle(
+        override,
+        reserveInstanceName((override.recurrenceId?.overriddenTime ?? override.start).wallMs)(),
+      );
   }
 
   #hasStart(event: IcalEvent): event is EventWithStart {
@@ -76,7 +79,7 @@ export class SeriesConverter {
   /** Removes rules that have no instances, and reports them. */
   #removeEmptyRules(event: EventWithStart): EventWithStart {
     const { timeConverter, workBudget } = this.#deps;
-    const rules = event.rules.filter((rule) => hasOccurrences(rule, event, timeConverter, workBudget));
+    const rules = event.rules.filter((rule) => hasInstances(rule, event, timeConverter, workBudget));
     if (rules.length < event.rules.length) this.#reportSkipped('empty_rule', event);
     return { ...event, rules };
   }
@@ -115,10 +118,10 @@ export class SeriesConverter {
     return newestVersion;
   }
 
-  #convertSingle(event: EventWithStart, occurrenceName: string): void {
+  #convertSingle(event: EventWithStart, instanceName: string): void {
     this.#addEvent(
       event,
-      occurrenceName,
+      instanceName,
       event.start,
       this.#deps.timeConverter.computeEnd(event, event.start, event.end),
     );
@@ -126,20 +129,20 @@ export class SeriesConverter {
   }
 
   #convertRecurring(master: EventWithStart, overrides: readonly EventWithStart[]): void {
-    const { timeConverter, options: horizon, workBudget } = this.#deps;
+    const { timeConverter, options: importRange, workBudget } = this.#deps;
     const reportSkipped = (reason: SkipReason) => this.#reportSkipped(reason, master);
-    for (const { occurrenceName, start, end, definingEvent } of expandSeries(master, overrides, {
+    for (const { instanceName, start, end, definingEvent } of expandSeries(master, overrides, {
       timeConverter,
-      horizon,
+      importRange,
       workBudget,
       reportSkipped,
     })) {
-      this.#addEvent(definingEvent, occurrenceName, start, end);
+      this.#addEvent(definingEvent, instanceName, start, end);
     }
     for (const event of [master, ...overrides]) this.#reportUnsupported(event);
   }
 
-  #addEvent(event: IcalEvent, occurrenceName: string, start: IcalTime, end: IcalTime | undefined): void {
+  #addEvent(event: IcalEvent, instanceName: string, start: IcalTime, end: IcalTime | undefined): void {
     if (event.isCancelled) {
       this.#reportSkipped('cancelled', event);
       return;
@@ -150,10 +153,10 @@ export class SeriesConverter {
       return;
     }
     const event_name = this.#toEventName(event);
-    this.#deps.events.push({
+    this.#deps.parsedEvents.push({
       ...storedDates,
       event_name,
-      entryHash: hash('sha256', `${event.uid}\n${occurrenceName}`, 'base64url'),
+      entryHash: hash('sha256', `${event.uid}\n${instanceName}`, 'base64url'),
       contentHash: hash(
         'sha256',
         JSON.stringify([event_name, storedDates.start_date, storedDates.due_date]),

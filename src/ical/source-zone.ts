@@ -22,29 +22,29 @@ export function toLocal(zone: SourceZone, utcMs: number): number {
  * taken. If clocks skip the time (clocks go forward), it is moved later by the length of the gap.
  */
 export function toUtc(zone: SourceZone, wallMs: number): number {
-  const offsetBefore = zone.offsetMsAt(wallMs - DAY_MS);
-  const offsetAfter = zone.offsetMsAt(wallMs + DAY_MS);
-  const utcCandidates = [wallMs - offsetBefore, wallMs - offsetAfter];
-  return utcCandidates.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - offsetBefore;
+  const offsetBeforeMs = zone.offsetMsAt(wallMs - DAY_MS);
+  const offsetAfterMs = zone.offsetMsAt(wallMs + DAY_MS);
+  const utcCandidates = [wallMs - offsetBeforeMs, wallMs - offsetAfterMs];
+  return utcCandidates.find((utcMs) => toLocal(zone, utcMs) === wallMs) ?? wallMs - offsetBeforeMs;
 }
 
 export const UTC_ZONE: SourceZone = { offsetMsAt: () => 0 };
 
 /** Creates a zone from the time zone database of the runtime, by its IANA name. */
 export function createIntlZone(name: string): SourceZone {
-  const offsetsByDay = new Map<number, number>();
-  const computeOffset = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
+  const offsetMsByDay = new Map<number, number>();
+  const computeOffsetMs = (utcMs: number) => offsetSecondsAt(name, utcMs) * SECOND_MS;
   // Intl is slow, so offsets are cached per day. No zone changes its offset twice within a day.
-  const offsetAtDayStart = (dayNumber: number) => {
-    const offset = offsetsByDay.get(dayNumber) ?? computeOffset(dayNumber * DAY_MS);
-    offsetsByDay.set(dayNumber, offset);
-    return offset;
+  const offsetMsAtDayStart = (dayNumber: number) => {
+    const offsetMs = offsetMsByDay.get(dayNumber) ?? computeOffsetMs(dayNumber * DAY_MS);
+    offsetMsByDay.set(dayNumber, offsetMs);
+    return offsetMs;
   };
   return {
     offsetMsAt(utcMs) {
       const dayNumber = Math.floor(utcMs / DAY_MS);
-      const offset = offsetAtDayStart(dayNumber);
-      return offset === offsetAtDayStart(dayNumber + 1) ? offset : computeOffset(utcMs);
+      const offsetMs = offsetMsAtDayStart(dayNumber);
+      return offsetMs === offsetMsAtDayStart(dayNumber + 1) ? offsetMs : computeOffsetMs(utcMs);
     },
   };
 }
@@ -60,10 +60,10 @@ const EXPANSION_END_MS = Date.UTC(2100, 0);
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
 export function createZoneFromVtimezone(
   { components }: IcalComponent,
-  take: (steps: number) => boolean,
+  trySpendSteps: (steps: number) => boolean,
 ): SourceZone | undefined {
   const changes = components
-    .flatMap((one) => expandOffsetChanges(one, take))
+    .flatMap((one) => expandOffsetChanges(one, trySpendSteps))
     .sort((one, other) => one.atMs - other.atMs);
   const [firstChange] = changes;
   if (firstChange === undefined) return undefined;
@@ -81,35 +81,38 @@ export function createZoneFromVtimezone(
 }
 
 /** Returns the offset changes that a STANDARD or DAYLIGHT component describes. */
-function expandOffsetChanges({ lines }: IcalComponent, take: (steps: number) => boolean): SourceOffsetChange[] {
+function expandOffsetChanges(
+  { lines }: IcalComponent,
+  trySpendSteps: (steps: number) => boolean,
+): SourceOffsetChange[] {
   const properties = lines.map(parseProperty).filter((one) => one !== undefined);
   const findProperties = (name: string) => properties.filter((one) => one.name === name);
   const [start] = findProperties('DTSTART').map(parsePropertyTime);
-  const [offsetAfter] = findProperties('TZOFFSETTO').map(parseOffset);
-  const [offsetBefore = offsetAfter] = findProperties('TZOFFSETFROM').map(parseOffset);
-  if (offsetAfter === undefined || offsetBefore === undefined) return [];
+  const [offsetAfterMs] = findProperties('TZOFFSETTO').map(parseOffsetMs);
+  const [offsetBeforeMs = offsetAfterMs] = findProperties('TZOFFSETFROM').map(parseOffsetMs);
+  if (offsetAfterMs === undefined || offsetBeforeMs === undefined) return [];
   // Without DTSTART the offset has always applied.
   const startMs = start?.wallMs ?? EXPANSION_START_MS;
   const wallTimes = new Set([startMs]);
   for (const rule of findProperties('RRULE').map(({ value }) => parseRule(value))) {
     if (rule === undefined) continue;
     const until = rule.until;
-    const untilMs = until?.zone === 'UTC' ? until.wallMs + offsetBefore : until?.wallMs;
+    const untilMs = until?.tzid === 'UTC' ? until.wallMs + offsetBeforeMs : until?.wallMs;
     for (const wallMs of expandRule(rule, {
-      startMs,
+      seriesStartMs: startMs,
       untilMs,
       fromMs: EXPANSION_START_MS,
       toMs: EXPANSION_END_MS,
-      take,
+      trySpendSteps,
     }))
       wallTimes.add(wallMs);
   }
   for (const period of findProperties('RDATE').flatMap(parsePeriods))
     if (period !== undefined) wallTimes.add(period.start.wallMs);
-  return [...wallTimes].map((wallMs) => ({ atMs: wallMs - offsetBefore, from: offsetBefore, to: offsetAfter }));
+  return [...wallTimes].map((wallMs) => ({ atMs: wallMs - offsetBeforeMs, from: offsetBeforeMs, to: offsetAfterMs }));
 }
 
-function parseOffset({ value }: IcalProperty): number | undefined {
+function parseOffsetMs({ value }: IcalProperty): number | undefined {
   const [fullMatch, sign, hours, minutes, seconds = '0'] = /^([+-])(\d\d):?(\d\d):?(\d\d)?$/.exec(value.trim()) ?? [];
   if (fullMatch === undefined) return undefined;
   const totalSeconds = Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds);
@@ -126,7 +129,7 @@ const MAX_ZONES_PER_FILE = 500;
  * Finds the zones for the TZIDs of a file. A TZID is the name of an IANA zone, of a VTIMEZONE of the file, or of a zone
  * that programs use instead of an IANA name, such as a Windows zone.
  */
-export class SourceZones {
+export class SourceZoneFinder {
   readonly #vtimezones: ReadonlyMap<string, IcalComponent>;
   readonly #skipReport: SkipReport;
   readonly #workBudget: WorkBudget;
@@ -155,9 +158,10 @@ export class SourceZones {
     if (isZoneName(name)) return isUtcName(name) ? UTC_ZONE : createIntlZone(name);
     const vtimezone = this.#vtimezones.get(tzid);
     const zone =
-      vtimezone && createZoneFromVtimezone(vtimezone, new WorkBudget(MAX_STEPS_PER_ZONE, this.#workBudget).take);
+      vtimezone &&
+      createZoneFromVtimezone(vtimezone, new WorkBudget(MAX_STEPS_PER_ZONE, this.#workBudget).trySpendSteps);
     if (zone !== undefined) return zone;
-    const ianaName = findIanaZone(name);
+    const ianaName = findIanaZoneName(name);
     return ianaName === undefined ? undefined : createIntlZone(ianaName);
   }
 }
@@ -170,14 +174,14 @@ function tzidsOf({ lines }: IcalComponent): string[] {
 const isUtcName = (name: string): boolean => /^(?:Etc\/)?(?:UTC|GMT|Zulu|UCT)$/i.test(name);
 
 /** Finds the IANA zone for a name that programs use instead of an IANA name; undefined if the name is unknown. */
-function findIanaZone(name: string): string | undefined {
-  return ianaZoneByWindowsName.get(name.toLowerCase()) ?? findZoneInPath(name) ?? findZoneOfDisplayName(name);
+function findIanaZoneName(name: string): string | undefined {
+  return ianaZoneByWindowsName.get(name.toLowerCase()) ?? findZoneNameInPath(name) ?? findZoneNameByDisplayName(name);
 }
 
 /**
  * Finds the IANA name at the end of a path, such as `/mozilla.org/20050126_1/Europe/Berlin`, which some programs write.
  */
-function findZoneInPath(name: string): string | undefined {
+function findZoneNameInPath(name: string): string | undefined {
   if (!name.startsWith('/')) return undefined;
   const segments = name.split('/').slice(-3);
   return [segments, segments.slice(-2)]
@@ -192,16 +196,16 @@ const REGIONS = ['Africa', 'America', 'Asia', 'Atlantic', 'Australia', 'Europe',
  * Finds the zone of a Windows display name, such as `(UTC+01:00) Amsterdam, Berlin, Bern` or
  * `(UTC-05:00) Eastern Time (US & Canada)`.
  */
-function findZoneOfDisplayName(name: string): string | undefined {
+function findZoneNameByDisplayName(name: string): string | undefined {
   const [, offsetText, label = ''] =
     /^(?:\((?:UTC|GMT) ?([+-]\d\d[:.]\d\d)?\) ?)?([^()]{2,100})(?: \(US (?:&|and) Canada\))?$/i.exec(name) ?? [];
-  const standardZone = ianaZoneByWindowsName.get(
+  const standardZoneName = ianaZoneByWindowsName.get(
     label
       .trim()
       .toLowerCase()
       .replace(/ time$/, ' standard time'),
   );
-  if (standardZone !== undefined) return standardZone;
+  if (standardZoneName !== undefined) return standardZoneName;
   const cities = label.split(',').map((city) => city.trim().replaceAll(' ', '_'));
   return cities
     .flatMap((city) => REGIONS.map((region) => `${region}/${city}`))

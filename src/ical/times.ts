@@ -1,6 +1,6 @@
 import { type StoredDates, toStoredDates } from './days.ts';
 import type { IcalEvent } from './ical-value.ts';
-import { createIntlZone, type SourceZone, type SourceZones, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
+import { createIntlZone, type SourceZone, type SourceZoneFinder, toLocal, toUtc, UTC_ZONE } from './source-zone.ts';
 import { DAY_MS, type IcalDuration, type IcalTime } from './values.ts';
 
 /**
@@ -23,28 +23,29 @@ export function hasStorableYears(dates: StoredDates): boolean {
 
 /** Converts the times of a file to one target zone. Without a target zone, the times stay unchanged. */
 export class TimeConverter {
-  readonly #sourceZones: Pick<SourceZones, 'find'>;
+  readonly #sourceZoneFinder: Pick<SourceZoneFinder, 'find'>;
   readonly #targetZoneName: string | undefined;
   readonly #targetZone: SourceZone | undefined;
-  readonly #firstUseByZone = new Map<string, number>();
+  readonly #firstLineNumberByTzid = new Map<string, number>();
 
   /** @param targetZoneName IANA name of the zone to convert to; undefined leaves times unchanged */
-  constructor(sourceZones: Pick<SourceZones, 'find'>, targetZoneName: string | undefined) {
-    this.#sourceZones = sourceZones;
+  constructor(sourceZoneFinder: Pick<SourceZoneFinder, 'find'>, targetZoneName: string | undefined) {
+    this.#sourceZoneFinder = sourceZoneFinder;
     this.#targetZoneName = targetZoneName;
     this.#targetZone = targetZoneName === undefined ? undefined : createIntlZone(targetZoneName);
   }
 
   /** The names of the zones that the file uses, each with the number of the line that uses the zone first. */
-  get firstUseByZone(): ReadonlyMap<string, number> {
-    return this.#firstUseByZone;
+  get firstLineNumberByTzid(): ReadonlyMap<string, number> {
+    return this.#firstLineNumberByTzid;
   }
 
   /** Returns the zone of a time; undefined for dates, floating times and unknown zones. */
-  zoneOf({ zone, isDate, lineNumber }: IcalTime): SourceZone | undefined {
-    if (zone === undefined || isDate) return undefined;
-    const sourceZone = zone === 'UTC' ? UTC_ZONE : this.#sourceZones.find(zone, lineNumber);
-    if (sourceZone !== undefined && !this.#firstUseByZone.has(zone)) this.#firstUseByZone.set(zone, lineNumber);
+  zoneOf({ tzid, isDate, lineNumber }: IcalTime): SourceZone | undefined {
+    if (tzid === undefined || isDate) return undefined;
+    const sourceZone = tzid === 'UTC' ? UTC_ZONE : this.#sourceZoneFinder.find(tzid, lineNumber);
+    if (sourceZone !== undefined && !this.#firstLineNumberByTzid.has(tzid))
+      this.#firstLineNumberByTzid.set(tzid, lineNumber);
     return sourceZone;
   }
 
@@ -52,7 +53,7 @@ export class TimeConverter {
   toTargetWallMs(time: IcalTime): number {
     const zone = this.zoneOf(time);
     // A time in the target zone itself stays unchanged, even if clocks skip it.
-    if (zone === undefined || this.#targetZone === undefined || time.zone === this.#targetZoneName) return time.wallMs;
+    if (zone === undefined || this.#targetZone === undefined || time.tzid === this.#targetZoneName) return time.wallMs;
     return toLocal(this.#targetZone, toUtc(zone, time.wallMs));
   }
 
@@ -61,7 +62,7 @@ export class TimeConverter {
     if (seriesStart.isDate) return midnightOf(time.wallMs);
     if (time.isDate) return time.wallMs + (seriesStart.wallMs - midnightOf(seriesStart.wallMs));
     const [fromZone, toZone] = [this.zoneOf(time), this.zoneOf(seriesStart)];
-    if (fromZone === undefined || toZone === undefined || time.zone === seriesStart.zone) return time.wallMs;
+    if (fromZone === undefined || toZone === undefined || time.tzid === seriesStart.tzid) return time.wallMs;
     return toLocal(toZone, toUtc(fromZone, time.wallMs));
   }
 
@@ -99,7 +100,7 @@ export class TimeConverter {
     }
     // Some programs write all-day events as times at midnight. A local midnight stands for the day that begins then. A
     // midnight in UTC is assumed to be a midnight of the target zone, so it is converted to that zone first.
-    const toStoredDay = (time: IcalTime) => formatDay(time.zone === 'UTC' ? this.toTargetWallMs(time) : time.wallMs);
+    const toStoredDay = (time: IcalTime) => formatDay(time.tzid === 'UTC' ? this.toTargetWallMs(time) : time.wallMs);
     return toStoredDates({ isAllDay: true, start: toStoredDay(start), end: toStoredDay(end ?? start) });
   }
 }

@@ -9,12 +9,12 @@ export type IcalTime = {
   readonly wallMs: number;
   readonly isDate: boolean;
   /** `UTC` or a TZID of the file; undefined for dates and floating times. */
-  readonly zone: string | undefined;
+  readonly tzid: string | undefined;
   readonly lineNumber: number;
 };
 
 /** The context in which a time is written: the number of its line, and the zone and the value type of its property. */
-type TimeContext = { readonly lineNumber: number; readonly zone?: string | undefined; readonly isDate?: boolean };
+type TimeContext = { readonly lineNumber: number; readonly tzid?: string | undefined; readonly isDate?: boolean };
 
 /** A duration. `days` are calendar days, and `ms` is exact time (RFC 5545, 3.3.6). */
 export type IcalDuration = { readonly days: number; readonly ms: number };
@@ -33,20 +33,20 @@ function dateToMs(year: number, month: number, day: number): number | undefined 
 }
 
 /** Parses a date or time; undefined if it is invalid, such as 30 February. */
-export function parseTime(text: string, { lineNumber, zone, isDate = false }: TimeContext): IcalTime | undefined {
+export function parseTime(text: string, { lineNumber, tzid, isDate = false }: TimeContext): IcalTime | undefined {
   const [fullMatch, year, month, day, hour, minute = '', second = '0', utcSuffix] =
     TIME_PATTERN.exec(text.trim()) ?? [];
   if (fullMatch === undefined) return undefined;
   const midnightMs = dateToMs(Number(year), Number(month), Number(day));
   if (midnightMs === undefined) return undefined;
-  if (hour === undefined || isDate) return { wallMs: midnightMs, isDate: true, zone: undefined, lineNumber };
+  if (hour === undefined || isDate) return { wallMs: midnightMs, isDate: true, tzid: undefined, lineNumber };
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   // Second 60, a leap second, becomes second 59.
   const secondOfDay = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
   return {
     wallMs: midnightMs + secondOfDay * SECOND_MS,
     isDate: false,
-    zone: utcSuffix === undefined ? zone : 'UTC',
+    tzid: utcSuffix === undefined ? tzid : 'UTC',
     lineNumber,
   };
 }
@@ -80,13 +80,13 @@ export function parsePropertyTime(property: IcalProperty): IcalTime | undefined 
   // Some programs do not quote a TZID that contains a colon.
   const colonIndex = value.lastIndexOf(':');
   const parsedTime = parseTime(value, context);
-  if (parsedTime !== undefined || colonIndex === -1 || context.zone === undefined) return parsedTime;
-  const zone = `${context.zone}:${value.slice(0, colonIndex)}`.replace(/"$/, '');
-  return parseTime(value.slice(colonIndex + 1), { ...context, zone });
+  if (parsedTime !== undefined || colonIndex === -1 || context.tzid === undefined) return parsedTime;
+  const tzid = `${context.tzid}:${value.slice(0, colonIndex)}`.replace(/"$/, '');
+  return parseTime(value.slice(colonIndex + 1), { ...context, tzid });
 }
 
 function timeContextOf({ lineNumber, parameters }: IcalProperty): TimeContext {
-  return { lineNumber, zone: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
+  return { lineNumber, tzid: parameters.get('TZID'), isDate: parameters.get('VALUE')?.toUpperCase() === 'DATE' };
 }
 
 /** Parses the times of a list. The result contains `undefined` for each invalid time. */

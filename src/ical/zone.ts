@@ -65,26 +65,26 @@ function getOffsetChanges(zoneName: string, fromMs: number, untilMs: number): re
 /** Finds offset changes by sampling the offset once a week. No zone changes its offset twice within a week. */
 function findOffsetChanges(zoneName: string, fromMs: number, untilMs: number): readonly OffsetChange[] {
   const changes: OffsetChange[] = [];
-  let offsetBefore = offsetSecondsAt(zoneName, fromMs);
+  let offsetBeforeSeconds = offsetSecondsAt(zoneName, fromMs);
   for (let weekStartMs = fromMs; weekStartMs < untilMs; weekStartMs += WEEK_MS) {
-    const offsetAfter = offsetSecondsAt(zoneName, weekStartMs + WEEK_MS);
-    if (offsetAfter !== offsetBefore)
+    const offsetAfterSeconds = offsetSecondsAt(zoneName, weekStartMs + WEEK_MS);
+    if (offsetAfterSeconds !== offsetBeforeSeconds)
       changes.push({
-        atMs: findChangeMs(zoneName, weekStartMs, weekStartMs + WEEK_MS, offsetBefore),
-        from: offsetBefore,
-        to: offsetAfter,
+        atMs: findChangeMs(zoneName, weekStartMs, weekStartMs + WEEK_MS, offsetBeforeSeconds),
+        from: offsetBeforeSeconds,
+        to: offsetAfterSeconds,
       });
-    offsetBefore = offsetAfter;
+    offsetBeforeSeconds = offsetAfterSeconds;
   }
   return changes;
 }
 
 /** Finds the first second whose offset is not `offsetBeforeSeconds`, by binary search. Returns it in milliseconds. */
-function findChangeMs(zoneName: string, fromMs: number, untilMs: number, offsetBefore: number): number {
+function findChangeMs(zoneName: string, fromMs: number, untilMs: number, offsetBeforeSeconds: number): number {
   let [low, high] = [fromMs / 1_000, untilMs / 1_000];
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
-    if (offsetSecondsAt(zoneName, middle * 1_000) === offsetBefore) low = middle;
+    if (offsetSecondsAt(zoneName, middle * 1_000) === offsetBeforeSeconds) low = middle;
     else high = middle;
   }
   return high * 1_000;
@@ -123,19 +123,21 @@ function formatLocalTime(utcMs: number, offsetSeconds: number): string {
  */
 export function writeVtimezone(zoneName: string, fromMs: number, untilMs: number): string {
   const changes = getOffsetChanges(zoneName, fromMs, untilMs);
-  const firstOffset = offsetSecondsAt(zoneName, fromMs);
-  const lowestOffset = Math.min(firstOffset, ...changes.map(({ to }) => to));
-  const observances = [{ atMs: fromMs, from: firstOffset, to: firstOffset }, ...changes].map(({ atMs, from, to }) => {
-    const componentName = to > lowestOffset ? 'DAYLIGHT' : 'STANDARD';
-    const start = formatLocalTime(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
-    return [
-      `BEGIN:${componentName}`,
-      `DTSTART:${start}`,
-      `TZOFFSETFROM:${formatOffset(from)}`,
-      `TZOFFSETTO:${formatOffset(to)}`,
-      `END:${componentName}`,
-    ];
-  });
+  const firstOffsetSeconds = offsetSecondsAt(zoneName, fromMs);
+  const lowestOffsetSeconds = Math.min(firstOffsetSeconds, ...changes.map(({ to }) => to));
+  const observances = [{ atMs: fromMs, from: firstOffsetSeconds, to: firstOffsetSeconds }, ...changes].map(
+    ({ atMs, from, to }) => {
+      const componentName = to > lowestOffsetSeconds ? 'DAYLIGHT' : 'STANDARD';
+      const start = formatLocalTime(atMs, from).replace(/[-:]/g, '').replace(' ', 'T');
+      return [
+        `BEGIN:${componentName}`,
+        `DTSTART:${start}`,
+        `TZOFFSETFROM:${formatOffset(from)}`,
+        `TZOFFSETTO:${formatOffset(to)}`,
+        `END:${componentName}`,
+      ];
+    },
+  );
   return ['BEGIN:VTIMEZONE', `TZID:${zoneName}`, ...observances.flat(), 'END:VTIMEZONE'].map(foldLine).join('');
 }
 

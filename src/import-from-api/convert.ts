@@ -1,12 +1,12 @@
 import type { FieldError } from '../problems.ts';
-import { getNewestVersion } from '../store/migrate.ts';
+import { getNewestSchemaVersion } from '../store/migrate.ts';
 import {
   type ExportedRow,
   type ExportedTable,
   exportedColumnsOf,
   exportedTables,
 } from '../transfer/exported-tables.ts';
-import { FORMAT_VERSION, LineSerializer, TableHasher } from '../transfer/format.ts';
+import { ExportSerializer, FORMAT_VERSION, TableHasher } from '../transfer/format.ts';
 import type { TransferProgress } from '../transfer/progress.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
@@ -44,7 +44,7 @@ export type LeftOutRecord = {
 };
 
 /** Maximum number of left-out records in the output of the command. The report lists all of them. */
-const MAX_SKIPPED_LISTED = 100;
+const MAX_LISTED_LEFT_OUT_RECORDS = 100;
 
 export type ConvertDeps = RowDeps & {
   readonly progress: TransferProgress;
@@ -68,7 +68,7 @@ export function convertRecords(deps: ConvertDeps): ConversionResult {
 class Conversion {
   readonly #deps: ConvertDeps;
   readonly #rowBuilder: RowBuilder;
-  readonly #serializer = new LineSerializer();
+  readonly #serializer = new ExportSerializer();
   readonly #exportFile: JsonLinesFile;
   readonly #reportFile: JsonLinesFile;
   readonly #idMapFile: JsonLinesFile;
@@ -96,7 +96,7 @@ class Conversion {
       else this.#writeOtherTable(table, tableHasher);
       this.#serializer.closeTable(table, tableHasher);
     }
-    const { line, end } = this.#serializer.serializeEnd();
+    const { line, totals: end } = this.#serializer.serializeTotals();
     this.#exportFile.addText(line);
     progress.end();
     const totals = { counts: this.#countsByType, changed: this.#changedCount, leftOut: this.#leftOutCount };
@@ -114,7 +114,7 @@ class Conversion {
     this.#exportFile.addText(
       this.#serializer.serializeHeader({
         carillon: FORMAT_VERSION,
-        schema: getNewestVersion(),
+        schema: getNewestSchemaVersion(),
         version,
         exported_at,
         domain,
@@ -177,7 +177,7 @@ class Conversion {
   ): void {
     typeCounts.leftOut += 1;
     this.#leftOutCount += 1;
-    if (this.#leftOutRecords.length < MAX_SKIPPED_LISTED)
+    if (this.#leftOutRecords.length < MAX_LISTED_LEFT_OUT_RECORDS)
       this.#leftOutRecords.push({ resource: typeName, id, left_out });
     this.#reportFile.addLine({ resource: typeName, id, left_out, record: JSON.parse(json) });
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { account } from '../../test/corpus/existing-service.ts';
 import { runCarillon } from '../../test/kit/service/command.ts';
 import { importFromApi, startScriptedSource } from '../../test/kit/service/import-from-api.ts';
-import { type Json, temporaryFolder } from '../../test/kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 
 const KEY = { key: 'k', domain: 'bells.example' };
@@ -19,7 +19,7 @@ const reported = (path: string): Json[] =>
 for (const { test, database, testService } of stores) {
   test('C42 an account of the existing service is imported completely: every record, in all forms used there', async (t) => {
     const { base } = await startScriptedSource(t, account);
-    const work = join(temporaryFolder(t), 'work');
+    const work = join(createTemporaryFolder(t), 'work');
     const into = await database(t);
     const moved = await importFromApi({ base, headers: KEY, database: into, work });
     assert.deepEqual(
@@ -86,7 +86,7 @@ for (const { test, database, testService } of stores) {
       },
     };
     const { base } = await startScriptedSource(t, source);
-    const work = join(temporaryFolder(t), 'work');
+    const work = join(createTemporaryFolder(t), 'work');
     const into = await database(t);
     const moved = await importFromApi({ base, headers: KEY, database: into, work });
     assert.equal(moved.leftOut, 0, JSON.stringify(moved.skipped));
@@ -113,7 +113,7 @@ for (const { test, database, testService } of stores) {
     const [task] = lists.tasks;
     const tasks = [task, { ...task, task_id: '505', task_name: '' }, { ...task, task_id: '506', project_id: '99' }];
     const { base } = await startScriptedSource(t, { singles, lists: { ...lists, tasks, subtasks: [] } });
-    const cwd = temporaryFolder(t);
+    const cwd = createTemporaryFolder(t);
     const args = ['import', '--database', await database(t), '--from-api', base, '--domain', 'bells.example'];
     const environment = { CARILLON_IMPORT_KEY: 'k' };
     const { code, stdout } = await runCarillon(args, { cwd, environment });

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { findAccountId } from '../resources/accounts/actions.ts';
 import type { Store } from '../store/store.ts';
-import { importFrom } from '../transfer/import.ts';
+import { importExportFile } from '../transfer/import.ts';
 import { findIncompleteTransfer, requireNoRunningService } from '../transfer/incomplete-transfers.ts';
 import { countRows } from '../transfer/keyset-pages.ts';
 import type { TransferProgress } from '../transfer/progress.ts';
@@ -58,7 +58,10 @@ export type TypeComparison = {
 export type ImportAccountResult = StoredResult & {
   readonly comparisons: readonly TypeComparison[];
   /** Resource types that the source does not have, or that the key may not read. */
-  readonly missing: readonly { readonly resourceType: ResourceTypeName; readonly state: 'absent' | 'refused' }[];
+  readonly unreadableTypes: readonly {
+    readonly resourceType: ResourceTypeName;
+    readonly state: 'absent' | 'refused';
+  }[];
 };
 
 /** The result of the conversion, as stored in the work file. */
@@ -80,11 +83,11 @@ export async function importAccount(deps: ImportAccountDeps): Promise<ImportAcco
   for (const resourceType of listedTypes)
     if (deps.workFile.getListState(resourceType.name).state === 'read')
       comparisons.push(await compareCounts(deps, resourceType.name, storedResult));
-  const missing = resourceTypes.flatMap(({ name: resourceType }) => {
+  const unreadableTypes = resourceTypes.flatMap(({ name: resourceType }) => {
     const { state } = deps.workFile.getListState(resourceType);
     return state === 'absent' || state === 'refused' ? [{ resourceType, state }] : [];
   });
-  return { ...storedResult, comparisons, missing };
+  return { ...storedResult, comparisons, unreadableTypes };
 }
 
 async function readAndImport(deps: ImportAccountDeps): Promise<StoredResult> {
@@ -97,8 +100,8 @@ async function readAndImport(deps: ImportAccountDeps): Promise<StoredResult> {
       throw new TransferError(
         `${storedResult.leftOut} records cannot be imported, and ${storedResult.changed} only with changes: see ${deps.paths.report}. Nothing was imported.`,
       );
-    deps.workFile.writeFact('written', storedResult);
-    await importFile(deps, store, false);
+    deps.workFile.saveValue('written', storedResult);
+    await importConvertedFile(deps, store, false);
     return storedResult;
   });
 }
@@ -109,7 +112,7 @@ async function readAndImport(deps: ImportAccountDeps): Promise<StoredResult> {
  */
 async function resumeImport(deps: ImportAccountDeps): Promise<StoredResult | undefined> {
   const { workFile, withExclusiveStore } = deps;
-  const storedResult = workFile.readFact<StoredResult>('written');
+  const storedResult = workFile.readSavedValue<StoredResult>('written');
   if (storedResult === undefined) return undefined;
   const { domain, plan: importPlan, sha256 } = storedResult;
   return withExclusiveStore(async (store) => {
@@ -122,7 +125,7 @@ async function resumeImport(deps: ImportAccountDeps): Promise<StoredResult | und
       throw new TransferError(
         `${workFile.path} belongs to an import as ${domain} that has already started: --as-domain ${domain} completes it, --work with another file starts a new one.`,
       );
-    if (isInterrupted) await importFile(deps, store, true);
+    if (isInterrupted) await importConvertedFile(deps, store, true);
     return storedResult;
   });
 }
@@ -165,12 +168,12 @@ function exportPathOf(workFile: WorkFile): string {
   return `${workFile.path}.jsonl`;
 }
 
-async function importFile(
+async function importConvertedFile(
   { workFile, clock, progress }: ImportAccountDeps,
   store: Store,
   mayResume: boolean,
 ): Promise<void> {
-  await importFrom({ store, path: exportPathOf(workFile), clock, progress, mayResume });
+  await importExportFile({ store, path: exportPathOf(workFile), clock, progress, mayResume });
 }
 
 /**

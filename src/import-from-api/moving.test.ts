@@ -13,7 +13,7 @@ import {
   type ScriptedService,
   startScriptedSource,
 } from '../../test/kit/service/import-from-api.ts';
-import { type ApiUser, type Json, type TestService, temporaryFolder } from '../../test/kit/service/service.ts';
+import { type ApiUser, createTemporaryFolder, type Json, type TestService } from '../../test/kit/service/service.ts';
 import { stores } from '../../test/kit/service/stores.ts';
 import { WorkFile } from './work-file.ts';
 
@@ -87,7 +87,7 @@ for (const { test: testOn, database, testService } of stores) {
       const owner = await createRecords(there);
       const before = await listsOf(there, owner);
       const into = await database(t);
-      const work = join(temporaryFolder(t), 'work');
+      const work = join(createTemporaryFolder(t), 'work');
       const moved = await importFromApi({ base: there.baseUrl, headers: owner.headers, database: into, work });
       assert.deepEqual(
         moved.comparisons.map(({ resourceType, there, here, isSame }) => [resourceType, there, here, isSame]),
@@ -100,7 +100,7 @@ for (const { test: testOn, database, testService } of stores) {
           ['events', 8, 8, true],
         ],
       );
-      assert.deepEqual([moved.leftOut, moved.reading, moved.missing], [0, { readings: 2, changed: 0 }, []]);
+      assert.deepEqual([moved.leftOut, moved.reading, moved.unreadableTypes], [0, { readings: 2, changed: 0 }, []]);
       // A deleted user is still the creator of records but is in no list, so the import creates the user.
       assert.deepEqual(
         linesOf(`${work}.report`).map(({ resource: resourceType, made }) => [resourceType, typeof made]),
@@ -146,7 +146,7 @@ for (const { test: testOn, database, testService } of stores) {
       await store.close();
       const there = await testService(t);
       const owner = await createRecords(there);
-      const work = join(temporaryFolder(t), 'work');
+      const work = join(createTemporaryFolder(t), 'work');
       const order = { base: there.baseUrl, headers: owner.headers, database: into, work };
       const moved = await importFromApi({ ...order, domain: 'moved.test' });
       const { numbering } = moved.plan;
@@ -191,7 +191,7 @@ for (const { test: testOn, database, testService } of stores) {
     'another implementation with events only and its own ids and formats: problems are reported field by field',
     async (t) => {
       const into = await database(t);
-      const folder = temporaryFolder(t);
+      const folder = createTemporaryFolder(t);
       const work = join(folder, 'work');
       const script: ScriptedService = {
         singles: {},
@@ -229,7 +229,7 @@ for (const { test: testOn, database, testService } of stores) {
       );
       const moved = await importFromApi({ ...order, ownerEmail: 'new@acme.test' });
       assert.deepEqual(
-        moved.missing.map(({ resourceType, state }) => `${resourceType} ${state}`),
+        moved.unreadableTypes.map(({ resourceType, state }) => `${resourceType} ${state}`),
         [
           'company refused',
           'user absent',
@@ -323,7 +323,7 @@ for (const { test: testOn, database, testService } of stores) {
           return false;
         },
       });
-      const work = join(temporaryFolder(t), 'work');
+      const work = join(createTemporaryFolder(t), 'work');
       const said: string[] = [];
       const into = await database(t);
       const moved = await importFromApi({ base, headers: KEY, database: into, work, print: (line) => said.push(line) });
@@ -368,7 +368,7 @@ for (const { test: testOn, database, testService } of stores) {
         return false;
       },
     });
-    const work = join(temporaryFolder(t), 'work');
+    const work = join(createTemporaryFolder(t), 'work');
     const order = { base, headers: KEY, database: await database(t), work };
     const moved = await importFromApi({ ...order, readings: 2 });
     assert.deepEqual(moved.reading, { readings: 2, changed: 1 });
@@ -401,7 +401,7 @@ for (const { test: testOn, database, testService } of stores) {
       const lists = { users: [OWNER, member] };
       const { base } = await startScriptedSource(t, { lists, singles: { company: 'a text', user: member } });
       const into = await database(t);
-      const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+      const order = { base, headers: KEY, database: into, work: join(createTemporaryFolder(t), 'work') };
       const rolesOf = async (domain: string) => {
         const store = await openStoreAt(t, into);
         const rows = await store.read
@@ -433,7 +433,7 @@ for (const { test: testOn, database, testService } of stores) {
       maxPageSize: 10,
     });
     const into = await database(t);
-    const order = { base, headers: KEY, database: into, work: join(temporaryFolder(t), 'work') };
+    const order = { base, headers: KEY, database: into, work: join(createTemporaryFolder(t), 'work') };
     const moments: [string, number][] = [
       ['reading events', 20],
       ['validating the records', 1],
@@ -473,7 +473,7 @@ for (const { test: testOn, database, testService } of stores) {
 }
 
 test('two imports cannot use the same work file', (t) => {
-  const path = join(temporaryFolder(t), 'work');
+  const path = join(createTemporaryFolder(t), 'work');
   const work = new WorkFile(path);
   assert.throws(() => new WorkFile(path), /work cannot be used: .*locked\. Is another import using it\?$/);
   work.close();
@@ -482,7 +482,7 @@ test('two imports cannot use the same work file', (t) => {
 });
 
 test('an existing file that is not a work file, such as a database, is unchanged', (t) => {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const other = new DatabaseSync(path);
   other.exec('create table lists (noun text)');
   other.close();
@@ -492,5 +492,5 @@ test('an existing file that is not a work file, such as a database, is unchanged
     /carillon\.db is not a work file of this version: --work must name another file\.$/,
   );
   assert.deepEqual(readFileSync(path), before);
-  assert.throws(() => new WorkFile(temporaryFolder(t)), /cannot be used: unable to open database file/);
+  assert.throws(() => new WorkFile(createTemporaryFolder(t)), /cannot be used: unable to open database file/);
 });

@@ -50,7 +50,7 @@ export async function planImport(
     if (workFile.queryNumber(`select count(*) from records where noun = 'company' and origin = 'source'`) === 0)
       createPlaceholder(workFile, 'company', '1', {});
     createMissingParents(workFile);
-    const ownerRecordId = findOwner(workFile, ownerEmail);
+    const ownerRecordId = findOrCreateOwnerId(workFile, ownerEmail);
     createMissingUsers(workFile);
     return ownerRecordId;
   });
@@ -97,14 +97,14 @@ function createPlaceholder(
  * Returns the id of the user named by `--owner-email`, or else of the user of the API key at the source. A user who is
  * not in the list is created.
  */
-function findOwner(workFile: WorkFile, email: string | undefined): string {
+function findOrCreateOwnerId(workFile: WorkFile, email: string | undefined): string {
   if (email !== undefined) {
     const [listedUser] = workFile.queryRows(
       `select id from records where noun = 'users' and origin = 'source' and lower(json ->> 'email') = lower(?)`,
       email,
     );
     if (listedUser !== undefined) return String(listedUser.id);
-    const id = findOnlyUser(workFile) ?? OWNER_PLACEHOLDER_ID;
+    const id = findOnlyUserId(workFile) ?? OWNER_PLACEHOLDER_ID;
     createPlaceholder(workFile, 'users', id, { email, first_name: 'Account', last_name: 'Owner', role: 'owner' });
     return id;
   }
@@ -120,7 +120,7 @@ function findOwner(workFile: WorkFile, email: string | undefined): string {
 }
 
 /** If the source has no list of users, returns the only user that records refer to; undefined if there are several. */
-function findOnlyUser(workFile: WorkFile): string | undefined {
+function findOnlyUserId(workFile: WorkFile): string | undefined {
   if (workFile.getListState('users').state === 'read') return undefined;
   const userIdRows = workFile.queryRows(
     `select distinct json ->> 'user_id' as id from records where noun <> 'user' limit 3`,
@@ -134,7 +134,7 @@ function createMissingParents(workFile: WorkFile): void {
   for (const parentType of ['projects', 'clients'] as const) {
     if (workFile.getListState(parentType).state === 'read') continue;
     for (const resourceType of storedTypes)
-      for (const reference of resourceType.references.filter((candidate) => candidate.to === parentType)) {
+      for (const reference of resourceType.references.filter((candidate) => candidate.referencedType === parentType)) {
         const { idField: parentIdField } = resourceTypeOf(parentType);
         const nameField = reference.nameField ?? '';
         const referencedRows = workFile.queryRows(
@@ -184,7 +184,7 @@ async function assignIds(
   workFile: WorkFile,
   queries: Queries,
   resourceType: ResourceType & { table: ExportedTable },
-  lastId: number,
+  lastIssuedId: number,
 ): Promise<IdNumbering> {
   const invalidCount = workFile.queryNumber(
     `select count(*) from records where noun = ? and number is null and origin <> 'nameless' and id <> ?`,
@@ -192,8 +192,8 @@ async function assignIds(
   );
   const inUseCount = await countIdsInUse(workFile, queries, resourceType);
   // New ids are above every id that either service has issued, so that an old id never names another record.
-  const lastUsedId = Math.max(
-    lastId,
+  const highestUsedId = Math.max(
+    lastIssuedId,
     workFile.queryNumber('select max(number) from records where noun = ?', resourceType.name),
   );
   const [rowFilter, keepsIds] = invalidCount + inUseCount === 0 ? ['and number is null', true] : ['', false];
@@ -203,7 +203,7 @@ async function assignIds(
          select rowid as at, row_number() over (order by number is null, number, id) as place
          from records where noun = ? and origin <> 'nameless' ${rowFilter}) as numbered
        where records.rowid = numbered.at`,
-      ...[lastUsedId, resourceType.name],
+      ...[highestUsedId, resourceType.name],
     );
   });
   return keepsIds ? { kept: true } : { kept: false, inUse: inUseCount, invalid: invalidCount };
@@ -215,19 +215,19 @@ async function countIdsInUse(
   { name, table }: ResourceType & { table: ExportedTable },
 ): Promise<number> {
   const [idColumn = ''] = exportRules[table].keyColumns;
-  let takenCount = 0;
+  let inUseCount = 0;
   for (let lastNewId = 0; ; ) {
     const rows = workFile.queryRows(
       'select new_id from records where noun = ? and new_id > ? order by new_id limit ?',
       ...[name, lastNewId, QUERY_BATCH_SIZE],
     );
-    if (rows.length === 0) return takenCount;
+    if (rows.length === 0) return inUseCount;
     const newIds = rows.map((row) => Number(row.new_id));
     const queryResult =
       await sql`select 1 as one from ${sql.table(table)} where ${sql.ref(idColumn)} in (${sql.join(newIds)})`.execute(
         queries,
       );
-    takenCount += queryResult.rows.length;
+    inUseCount += queryResult.rows.length;
     lastNewId = newIds.at(-1) ?? lastNewId;
   }
 }

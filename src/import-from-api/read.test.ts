@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { atEnd, type Cleanup } from '../../test/kit/cleanup.ts';
 import { silentProgress } from '../../test/kit/service/export-import.ts';
 import { respond, type ScriptedService, startScriptedSource } from '../../test/kit/service/import-from-api.ts';
-import { temporaryFolder } from '../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { readSource } from './read.ts';
 import { createSourceClient, ResponseTooLarge } from './source.ts';
@@ -18,8 +18,14 @@ const records = (count: number) => Array.from({ length: count }, (_, index) => (
 async function read(t: Cleanup, script: Partial<ScriptedService>) {
   const { base, requests } = await startScriptedSource(t, { lists: {}, singles: {}, ...script });
   const silent = () => undefined;
-  const source = createSourceClient({ base, headers: {}, clock: systemClock, rate: 1_000, print: silent });
-  const work = new WorkFile(join(temporaryFolder(t), 'work'));
+  const source = createSourceClient({
+    sourceUrl: base,
+    headers: {},
+    clock: systemClock,
+    requestsPerSecond: 1_000,
+    print: silent,
+  });
+  const work = new WorkFile(join(createTemporaryFolder(t), 'work'));
   atEnd(t, () => work.close());
   const reading = readSource({ source, workFile: work, progress: silentProgress, print: silent, readings: 1 });
   const pages = () => requests.flatMap(({ address }) => (address.includes('events?') ? [address.split('?')[1]] : []));
@@ -154,7 +160,13 @@ async function sourceResponding(t: Cleanup, ...turns: ScriptedResponse[]) {
   const clock = immediateClock();
   const said: string[] = [];
   const headers = { key: 'secret-key', domain: 'acme.test', 'user-agent': 'Carillon/1 (import)' };
-  const source = createSourceClient({ base, headers, clock, rate: 1_000, print: (line) => said.push(line) });
+  const source = createSourceClient({
+    sourceUrl: base,
+    headers,
+    clock,
+    requestsPerSecond: 1_000,
+    print: (line) => said.push(line),
+  });
   return { source, clock, said, requests, waits: () => clock.waits.filter((ms) => ms > 1) };
 }
 
@@ -261,7 +273,13 @@ test('JSON is accepted with any content type; an endless or too large response i
 test('requests are limited to the configured rate', async (t) => {
   const { base } = await startScriptedSource(t, { lists: { events: [] }, singles: {} });
   const clock = immediateClock();
-  const source = createSourceClient({ base, headers: {}, clock, rate: 4, print: () => undefined });
+  const source = createSourceClient({
+    sourceUrl: base,
+    headers: {},
+    clock,
+    requestsPerSecond: 4,
+    print: () => undefined,
+  });
   for (let turn = 0; turn < 4; turn += 1) await source.get(['events']);
   assert.deepEqual(clock.waits, [250, 250, 250]);
 });

@@ -26,15 +26,18 @@ export type ReadResult = { readonly readings: number; readonly changed: number |
  */
 export async function readSource(deps: ReadDeps): Promise<ReadResult> {
   const { workFile, print } = deps;
-  const lastPass = workFile.readFact<{ reading: number; isOver: boolean }>('reading') ?? { reading: 1, isOver: false };
+  const lastPass = workFile.readSavedValue<{ reading: number; isOver: boolean }>('reading') ?? {
+    reading: 1,
+    isOver: false,
+  };
   const firstPass = lastPass.isOver ? lastPass.reading + 1 : lastPass.reading;
   resetEarlierRun(workFile);
   for (let pass = firstPass; ; pass += 1) {
-    workFile.writeFact('reading', { reading: pass, isOver: false });
+    workFile.saveValue('reading', { reading: pass, isOver: false });
     for (const resourceType of resourceTypes) await readResourceType(deps, resourceType, pass);
     await requireReadable(deps);
     const changeCount = resourceTypes.reduce((sum, { name }) => sum + workFile.getListState(name).changed, 0);
-    workFile.writeFact('reading', { reading: pass, isOver: true });
+    workFile.saveValue('reading', { reading: pass, isOver: true });
     const knownChangeCount = pass === 1 ? undefined : changeCount;
     if (knownChangeCount === 0 || pass - firstPass + 1 >= deps.readings)
       return { readings: pass, changed: knownChangeCount };

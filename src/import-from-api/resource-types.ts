@@ -16,11 +16,11 @@ export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'proje
 /** A field that refers to a record of another type. */
 export type ReferenceField = {
   readonly field: string;
-  readonly to: 'clients' | 'projects' | 'tasks';
+  readonly referencedType: 'clients' | 'projects' | 'tasks';
   /** The field that contains the name of the referenced record, if there is one. */
   readonly nameField?: string;
   /** If this reference cannot be resolved, the record is left out. */
-  readonly required?: true;
+  readonly isRequired?: true;
 };
 
 export type ResourceType = {
@@ -56,11 +56,11 @@ const companyTextFields = [
   'phone',
 ];
 
-const createReference = (singularName: string, required?: true) => ({
+const createReference = (singularName: string, isRequired?: true) => ({
   field: `${singularName}_id`,
-  to: `${singularName}s` as ReferenceField['to'],
+  referencedType: `${singularName}s` as ReferenceField['referencedType'],
   nameField: `${singularName}_name`,
-  ...(required && { required }),
+  ...(isRequired && { isRequired }),
 });
 
 export const resourceTypes: readonly ResourceType[] = [
@@ -123,4 +123,4 @@ export function resourceTypeOf(name: ResourceTypeName): ResourceType {
 }
 
 /** The validated fields of a record of any type, as if it were created by a POST. */
-export type CreateInput = CreationInput<Fields>;
+export type RecordCreationInput = CreationInput<Fields>;

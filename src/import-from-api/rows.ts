@@ -39,15 +39,18 @@ export class RowBuilder {
   buildRow(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
     switch (resourceType.name) {
       case 'company':
-        return this.#buildAccount(resourceType, record);
+        return this.#buildAccountRow(resourceType, record);
       case 'users':
-        return this.#buildUser(resourceType, record);
+        return this.#buildUserRow(resourceType, record);
       default:
-        return this.#buildRecord(resourceType, record);
+        return this.#buildRecordRow(resourceType, record);
     }
   }
 
-  #buildAccount(resourceType: ResourceType, { json, new_id: account_id }: StoredRecord): ConvertedRow | SkippedRecord {
+  #buildAccountRow(
+    resourceType: ResourceType,
+    { json, new_id: account_id }: StoredRecord,
+  ): ConvertedRow | SkippedRecord {
     const { domain, importedAt } = this.#deps;
     const emptyTexts = Object.fromEntries(Object.keys(resourceType.fields).map((name) => [name, '']));
     const accountColumns = { account_id, domain, time_zone: 'UTC' };
@@ -68,17 +71,17 @@ export class RowBuilder {
     return { row, changes: validationResult.changes };
   }
 
-  #buildUser(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
+  #buildUserRow(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
     const { plan, importedAt } = this.#deps;
     const rawRecord: RawRecord = toRawRecord(JSON.parse(record.json));
     if (record.origin === 'made' && rawRecord.has_left === true)
-      return this.buildFormerUser(record, String(rawRecord.first_name));
+      return this.buildFormerUserRow(record, String(rawRecord.first_name));
     const validationResult = validateRecord(resourceType, record.json, importedAt);
-    if ('faults' in validationResult) return this.toFormerUser(record, rawRecord, validationResult.faults);
+    if ('faults' in validationResult) return this.toSkippedUser(record, rawRecord, validationResult.faults);
     const { input, timestamps, changes } = validationResult;
     const userFields = { role: 'member', email: '', ...input };
     if (this.#usedEmails.has(userFields.email.toLowerCase()))
-      return this.toFormerUser(record, rawRecord, [{ field: 'email', message: 'is also that of another user' }]);
+      return this.toSkippedUser(record, rawRecord, [{ field: 'email', message: 'is also that of another user' }]);
     this.#usedEmails.add(userFields.email.toLowerCase());
     const { date_created, date_modified } = timestamps;
     const row = {
@@ -94,17 +97,17 @@ export class RowBuilder {
   }
 
   /** Converts a user who cannot be imported to a deleted user, so that the user's records keep their creator. */
-  toFormerUser(record: StoredRecord, rawRecord: RawRecord, faults: readonly FieldError[]): SkippedRecord {
+  toSkippedUser(record: StoredRecord, rawRecord: RawRecord, faults: readonly FieldError[]): SkippedRecord {
     if (record.id === this.#deps.plan.owner)
       throw new TransferError(
         ...faults.map(({ field, message }) => `The ${field} of the owner ${message}.`),
         '--owner-email can name another owner.',
       );
     const name = typeof rawRecord.user_name === 'string' ? rawRecord.user_name : `User ${record.id}`;
-    return { faults, placeholderRow: this.buildFormerUser(record, name) };
+    return { faults, placeholderRow: this.buildFormerUserRow(record, name) };
   }
 
-  buildFormerUser({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
+  buildFormerUserRow({ new_id: user_id }: StoredRecord, name: string): ConvertedRow {
     const { importedAt, plan } = this.#deps;
     const first_name = [...name.toWellFormed().replaceAll('\0', '')].slice(0, 100).join('');
     const userFields = { email: `user-${user_id}@has-left.invalid`, first_name, last_name: '', role: 'member' };
@@ -112,7 +115,7 @@ export class RowBuilder {
     return { row: { user_id, account_id: plan.accountId, ...userFields, ...dates }, changes: [] };
   }
 
-  #buildRecord(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
+  #buildRecordRow(resourceType: ResourceType, record: StoredRecord): ConvertedRow | SkippedRecord {
     const { workFile, importedAt } = this.#deps;
     const rawRecord = toRawRecord(JSON.parse(record.json));
     const validationResult = validateRecord(resourceType, record.json, importedAt);
@@ -152,12 +155,12 @@ export class RowBuilder {
     };
     const changes: FieldCorrection[] = [];
     const faults: FieldError[] = [];
-    for (const { field, to, required } of resourceType.references) {
+    for (const { field, referencedType, isRequired } of resourceType.references) {
       const id = toIdText(rawRecord[field]) ?? '0';
-      const newId = workFile.findNewId(to, id);
+      const newId = workFile.findNewId(referencedType, id);
       references[field] = newId ?? 0;
-      const message = `refers to none of the imported ${to}`;
-      if (newId === undefined && required) faults.push({ field, message });
+      const message = `refers to none of the imported ${referencedType}`;
+      if (newId === undefined && isRequired) faults.push({ field, message });
       else if (newId === undefined && id !== '0') changes.push({ field, message, was: rawRecord[field] });
     }
     return { references, changes, faults };
@@ -184,7 +187,7 @@ export type SourceHook = { readonly event: string; readonly target_url: string }
 const MAX_HOOKS = 10_000;
 
 /** Lists the live hooks of the key's user at the source; undefined if the source has no list of hooks (X1). */
-export async function listHooks(source: SourceClient): Promise<readonly SourceHook[] | undefined> {
+export async function fetchSourceHooks(source: SourceClient): Promise<readonly SourceHook[] | undefined> {
   const hooks: SourceHook[] = [];
   for (let offset = 0; ; ) {
     const reply = await source.get(['hooks'], { limit: PAGE_SIZE, offset });

@@ -1,6 +1,6 @@
+import { computeBackoffMs } from '../async/backoff.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { TransferError } from '../transfer/transfer-error.ts';
-import { computeBackoffMs } from '../async/backoff.ts';
 
 /** A client of another service that has the same API. It sends one request at a time, limits its rate, and retries. */
 export type SourceClient = {
@@ -17,11 +17,11 @@ export type MissingReply = { readonly state: 'absent' | 'refused'; readonly stat
 
 export type SourceOptions = {
   /** Base URL, without `/v2`. */
-  readonly base: string;
+  readonly sourceUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** Requests per second. */
-  readonly rate: number;
+  readonly requestsPerSecond: number;
   /** Reports why a request is retried. */
   readonly print: (line: string) => void;
 };
@@ -69,12 +69,12 @@ type HttpResponse = {
 type FailedRequest = { readonly failed: string };
 
 export function createSourceClient(options: SourceOptions): SourceClient {
-  const { base, clock, print } = options;
+  const { sourceUrl, clock, print } = options;
   let lastRequestAt = Number.NEGATIVE_INFINITY;
   let hasResponded = false;
 
-  async function requestOnce(url: string): Promise<HttpResponse | FailedRequest> {
-    await sleep(clock, lastRequestAt + 1_000 / options.rate - clock.monotonic());
+  async function sendRateLimitedRequest(url: string): Promise<HttpResponse | FailedRequest> {
+    await sleep(clock, lastRequestAt + 1_000 / options.requestsPerSecond - clock.monotonic());
     lastRequestAt = clock.monotonic();
     return sendRequest(options, url);
   }
@@ -83,9 +83,9 @@ export function createSourceClient(options: SourceOptions): SourceClient {
     async get(path, query = {}) {
       const searchParams = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
       const encodedPath = path.map((segment) => `/${encodeURIComponent(segment)}`).join('');
-      const url = `${base}/v2${encodedPath}${searchParams.size > 0 ? `?${searchParams}` : ''}`;
+      const url = `${sourceUrl}/v2${encodedPath}${searchParams.size > 0 ? `?${searchParams}` : ''}`;
       for (let attempt = 1; ; attempt += 1) {
-        const response = await requestOnce(url);
+        const response = await sendRateLimitedRequest(url);
         const reply = toReply(response, url);
         if (reply !== undefined) {
           hasResponded = true;

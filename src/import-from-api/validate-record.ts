@@ -3,7 +3,7 @@ import type { Field, Fields } from '../http/fields/field.ts';
 import { type BodySpec, createCreationBodySpec } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
-import type { CreateInput, ResourceType, ResourceTypeName } from './resource-types.ts';
+import type { RecordCreationInput, ResourceType, ResourceTypeName } from './resource-types.ts';
 
 /** A field whose value differs from the source: the reason, and the original value in `was`. */
 export type FieldCorrection = FieldError & { readonly was: unknown };
@@ -16,7 +16,11 @@ export type RecordTimestamps = {
 
 /** A record converted to the rules of this service, or the reasons why it cannot be imported. */
 type ValidationResult =
-  | { readonly input: CreateInput; readonly timestamps: RecordTimestamps; readonly changes: readonly FieldCorrection[] }
+  | {
+      readonly input: RecordCreationInput;
+      readonly timestamps: RecordTimestamps;
+      readonly changes: readonly FieldCorrection[];
+    }
   | { readonly faults: readonly FieldError[] };
 
 /** A record as the source has returned it, before validation. */
@@ -53,9 +57,11 @@ export function isRawRecord(record: unknown): record is RawRecord {
   return typeof record === 'object' && record !== null && !Array.isArray(record);
 }
 
-const bodySpecsByType = new Map<ResourceTypeName, BodySpec<CreateInput>>();
+const bodySpecsByType = new Map<ResourceTypeName, BodySpec<RecordCreationInput>>();
 
-type BodyResult = { input: CreateInput; changes: readonly FieldCorrection[] } | { faults: readonly FieldError[] };
+type BodyResult =
+  | { input: RecordCreationInput; changes: readonly FieldCorrection[] }
+  | { faults: readonly FieldError[] };
 
 /** Whether a record can be imported without a field. If so, an invalid value drops only the field, not the record. */
 const isOptionalField = ({ fields }: ResourceType, field: string) =>
@@ -171,7 +177,7 @@ function normalizeUser(
 }
 
 /** Lists the texts that the rules of this service have changed, usually by trimming. */
-function findChangedTexts(fields: Fields, record: RawRecord, input: CreateInput): FieldCorrection[] {
+function findChangedTexts(fields: Fields, record: RawRecord, input: RecordCreationInput): FieldCorrection[] {
   const inputValues: Readonly<Record<string, unknown>> = input;
   const textFields = Object.entries(fields).filter(
     ([, { inputSchema }]) => inputSchema.type === 'string' && !('format' in inputSchema),
@@ -188,7 +194,7 @@ function findChangedTexts(fields: Fields, record: RawRecord, input: CreateInput)
 }
 
 /** Returns a correction if the imported price differs from the source, because fixed_price replaces price (C42). */
-function findChangedPrice({ price: originalPrice }: RawRecord, input: CreateInput): FieldCorrection[] {
+function findChangedPrice({ price: originalPrice }: RawRecord, input: RecordCreationInput): FieldCorrection[] {
   const { price }: { readonly price?: unknown } = input;
   const isChanged =
     price !== undefined && Number(toText(originalPrice ?? '')) !== 0 && Number(toText(originalPrice)) !== Number(price);

@@ -121,13 +121,13 @@ export class WorkFile {
   }
 
   /** Reads a named value that this run or an earlier one has saved; undefined if there is none. */
-  readFact<T>(name: string): T | undefined {
+  readSavedValue<T>(name: string): T | undefined {
     const row = this.#queryRow('select value from facts where name = ?', name);
     return row === undefined ? undefined : (JSON.parse(String(row.value)) as T);
   }
 
   /** Saves a value under a name, for later runs of the same import. */
-  writeFact(name: string, value: unknown): void {
+  saveValue(name: string, value: unknown): void {
     this.run('insert or replace into facts (name, value) values (?, ?)', name, JSON.stringify(value));
   }
 
@@ -298,7 +298,7 @@ function recordIdOf(record: unknown, idField: string): string | undefined {
   return id === undefined || id.startsWith('?') ? undefined : id;
 }
 
-const FLUSH_THRESHOLD_BYTES = 1 << 16;
+const FLUSH_THRESHOLD_CHARS = 1 << 16;
 
 /** Writes a JSON Lines file with mode 0600. The file is created at the first write. */
 export class JsonLinesFile {
@@ -317,7 +317,7 @@ export class JsonLinesFile {
 
   addText(text: string): void {
     this.#bufferedText += text;
-    if (this.#bufferedText.length >= FLUSH_THRESHOLD_BYTES) this.#flush();
+    if (this.#bufferedText.length >= FLUSH_THRESHOLD_CHARS) this.#flush();
   }
 
   close(): void {

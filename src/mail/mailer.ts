@@ -3,7 +3,7 @@ import type { LeaseOwner } from '../delivery/cluster/leases.ts';
 import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
-import { type MailContext, renderMessage } from './message.ts';
+import { type MailTemplateValues, renderMessage } from './message.ts';
 import {
   type ClaimedMail,
   claimMails,
@@ -36,7 +36,7 @@ export type MailerDeps = {
   readonly mailTransport: MailTransport;
   readonly log: Log;
   readonly baseUrl: () => string;
-  readonly endedHookRetentionMs: MailContext['endedHookRetentionMs'];
+  readonly endedHookRetentionMs: MailTemplateValues['endedHookRetentionMs'];
   readonly onMailDecided: (decision: MailDecision['is']) => void;
 };
 
@@ -47,7 +47,7 @@ export type MailerDeps = {
  */
 export class Mailer {
   readonly #deps: MailerDeps;
-  readonly #sendControllers = new Set<AbortController>();
+  readonly #sendAbortControllers = new Set<AbortController>();
   #currentPoll: Promise<void> = Promise.resolve();
   #isStopping = false;
   #cancelPoll: () => void = () => undefined;
@@ -71,7 +71,7 @@ export class Mailer {
     this.#isStopping = true;
     this.#cancelPoll();
     const cancelDeadline = startDeadline(this.#deps.clock, graceMs, () => {
-      for (const controller of this.#sendControllers) controller.abort();
+      for (const controller of this.#sendAbortControllers) controller.abort();
     });
     await this.#currentPoll;
     cancelDeadline();
@@ -97,10 +97,10 @@ export class Mailer {
     const { store, clock, mailTransport, baseUrl, endedHookRetentionMs } = this.#deps;
     const content = await readMailContent(store.read, mail);
     if (content === undefined) return this.#writeWithRetries(() => deleteMail(store, mail));
-    const context = { domain: content.domain, baseUrl: baseUrl(), endedHookRetentionMs };
-    const messageId = createMessageId(mail, context.baseUrl);
+    const templateValues = { domain: content.domain, baseUrl: baseUrl(), endedHookRetentionMs };
+    const messageId = createMessageId(mail, templateValues.baseUrl);
     const message = {
-      ...renderMessage(content.hooks, context),
+      ...renderMessage(content.hooks, templateValues),
       to: content.to,
       messageId,
       date: new Date(clock.now()),
@@ -112,15 +112,15 @@ export class Mailer {
   }
 
   /** Runs an operation with a signal that is aborted after the timeout, or when the grace period of `stop` is over. */
-  async #runWithTimeout<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #runWithTimeout<T>(timeoutMs: number, operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
     const cancelTimeout = startDeadline(this.#deps.clock, timeoutMs, () => controller.abort());
-    this.#sendControllers.add(controller);
+    this.#sendAbortControllers.add(controller);
     try {
-      return await work(controller.signal);
+      return await operation(controller.signal);
     } finally {
       cancelTimeout();
-      this.#sendControllers.delete(controller);
+      this.#sendAbortControllers.delete(controller);
     }
   }
 
@@ -141,10 +141,10 @@ export class Mailer {
    * Stores a result. Retries until the database is available, so that a mail that the server has accepted is not sent
    * again.
    */
-  async #writeWithRetries(work: () => Promise<void>): Promise<void> {
+  async #writeWithRetries(write: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
-        return await work();
+        return await write();
       } catch (error) {
         this.#deps.log.error({ event: 'mail.complete_failed', err: error });
         if (this.#isStopping) return;

@@ -16,7 +16,7 @@ export type HookAlert = {
 };
 
 /** Values for the text of a mail: the domain of the account, the address of the service, and a retention time. */
-export type MailContext = {
+export type MailTemplateValues = {
   readonly domain: string;
   readonly baseUrl: string;
   /** How long an ended hook can be restored, milliseconds. */
@@ -35,17 +35,17 @@ type MessagePart =
 const MAX_LISTED_HOOKS = 200;
 
 /** Renders the mail to the owner of at least one failing or ended hook. */
-export function renderMessage(hooks: readonly HookAlert[], context: MailContext): MailMessage {
+export function renderMessage(hooks: readonly HookAlert[], templateValues: MailTemplateValues): MailMessage {
   const title = formatTitle(hooks);
   const parts = [
-    { is: 'title', text: `${title}, at ${context.domain}` } as const,
+    { is: 'title', text: `${title}, at ${templateValues.domain}` } as const,
     ...renderIntroduction(hooks),
-    ...hooks.slice(0, MAX_LISTED_HOOKS).flatMap((hook) => renderHookParts(hook, context)),
-    ...renderRemainingHooks(hooks.length - MAX_LISTED_HOOKS, context),
-    ...renderRestoreInstructions(hooks, context),
+    ...hooks.slice(0, MAX_LISTED_HOOKS).flatMap((hook) => renderHookParts(hook, templateValues)),
+    ...renderRemainingHooks(hooks.length - MAX_LISTED_HOOKS, templateValues),
+    ...renderRestoreInstructions(hooks, templateValues),
   ];
   return {
-    subject: `${title} (${context.domain})`,
+    subject: `${title} (${templateValues.domain})`,
     text: `${parts.map(renderPartAsText).join('\n\n')}\n`,
     html: renderHtmlPage(title, parts.map(renderPartAsHtml).join('\n')),
   };
@@ -86,7 +86,7 @@ function renderIntroduction(hooks: readonly HookAlert[]): MessagePart[] {
   ];
 }
 
-function renderHookParts(hook: HookAlert, { baseUrl, endedHookRetentionMs }: MailContext): MessagePart[] {
+function renderHookParts(hook: HookAlert, { baseUrl, endedHookRetentionMs }: MailTemplateValues): MessagePart[] {
   const { hookId, kind, target, endedAt } = hook;
   const parts: MessagePart[] = [
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
@@ -117,12 +117,15 @@ const alertExplanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>
   deleted: (hook) => explainEnd(hook, 'another user of the account deleted it'),
 };
 
-function renderRemainingHooks(count: number, { baseUrl }: MailContext): MessagePart[] {
+function renderRemainingHooks(count: number, { baseUrl }: MailTemplateValues): MessagePart[] {
   if (count <= 0) return [];
   return [{ is: 'link', text: `And ${count} more, in the console`, url: `${baseUrl}/#/hooks` }];
 }
 
-function renderRestoreInstructions(hooks: readonly HookAlert[], { baseUrl, domain }: MailContext): MessagePart[] {
+function renderRestoreInstructions(
+  hooks: readonly HookAlert[],
+  { baseUrl, domain }: MailTemplateValues,
+): MessagePart[] {
   const firstEndedHook = hooks.find(isEnded);
   if (firstEndedHook === undefined) return [];
   return [

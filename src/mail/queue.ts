@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
+import { computeBackoffMs } from '../async/backoff.ts';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
 import { type AlertKind, FAILURES_BEFORE_ALERT } from '../delivery/outbox/end-hooks.ts';
 import { withRowLocks } from '../store/prepared-queries.ts';
 import type { Queries, Store } from '../store/store.ts';
-import type { HookAlert, MailContext } from './message.ts';
-import { computeBackoffMs } from '../async/backoff.ts';
+import type { HookAlert, MailTemplateValues } from './message.ts';
 
 /** Delay from the first alert to its mail, so that one mail contains several alerts. */
 export const ALERT_BATCH_DELAY_MS = 30_000;
@@ -107,7 +107,7 @@ export async function claimMails(
 /** Recipient and content of a mail. */
 export type MailContent = {
   readonly to: { readonly name: string; readonly address: string };
-  readonly domain: MailContext['domain'];
+  readonly domain: MailTemplateValues['domain'];
   readonly hooks: readonly HookAlert[];
 };
 
@@ -229,7 +229,7 @@ export type SendOutcome =
   | { readonly is: 'failed'; readonly reason: string; readonly isNotAccepted: boolean };
 
 /**
- * What happens to a mail after a try. If `isSealed` is true, the mail gets no further alerts, because the mail server
+ * The decision about a mail after a try. If `isSealed` is true, the mail gets no further alerts, because the mail server
  * may have accepted it.
  */
 export type MailDecision =

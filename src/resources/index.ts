@@ -40,7 +40,7 @@ export type RouteDeps = {
   readonly log: Log;
   readonly baseUrl: () => string;
   /** Mails hook alerts to the owners of hooks. Without it, no alerts are mailed. */
-  readonly hookAlerts?: EnqueueHookAlerts;
+  readonly enqueueAlerts?: EnqueueHookAlerts;
   /** Quotas of each account. Without them, there are no limits. */
   readonly quotas?: Quotas;
 };
@@ -67,7 +67,7 @@ export function createApiRoutes(deps: RouteDeps): readonly Route[] {
     ...companyRoutes,
     ...createKeyRoutes(deps),
   ];
-  return deps.quotas?.pending === undefined ? routes : routes.map(addQuotaProblem);
+  return deps.quotas?.maxPendingDeliveries === undefined ? routes : routes.map(addQuotaProblem);
 }
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */

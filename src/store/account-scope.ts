@@ -16,7 +16,7 @@ import type { LockMode, Queries, Tx } from './store.ts';
 import type { AccountTable, MutableTable, Tables } from './tables.ts';
 
 /** A row to insert, without `account_id`, which `AccountWrite` adds. */
-export type InsertRow<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
+export type RowToInsert<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
 
 /**
  * Tenant isolation for reads: every query is already restricted to the caller's account. The raw queries are
@@ -108,7 +108,7 @@ export class AccountWrite extends AccountView {
 
   /** Sends a query together with the commit, without waiting for its result. */
   pipelineWithCommit(query: Compilable<unknown>): void {
-    this.#tx.withCommit(query);
+    this.#tx.sendWithCommit(query);
   }
 
   /** Marks that permissions change with this commit, which clears the caller caches. */
@@ -123,7 +123,7 @@ export class AccountWrite extends AccountView {
 
   insertInto<T extends AccountTable>(
     table: T,
-    rows: InsertRow<T> | readonly InsertRow<T>[],
+    rows: RowToInsert<T> | readonly RowToInsert<T>[],
   ): InsertQueryBuilder<Tables, T, InsertResult> {
     const rowList = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
     const values = rowList.map((row) => ({ ...row, account_id: this.accountId }));
@@ -135,7 +135,7 @@ export class AccountWrite extends AccountView {
    * Inserts one row and returns it as stored. The query is compiled only once per table and set of columns, since every
    * creation uses it.
    */
-  async insertRow<T extends AccountTable>(table: T, row: InsertRow<T>): Promise<Selectable<Tables[T]>> {
+  async insertRow<T extends AccountTable>(table: T, row: RowToInsert<T>): Promise<Selectable<Tables[T]>> {
     const columns = ['account_id', ...Object.keys(row)];
     const runInsert = getPreparedInsert(table, columns);
     const [storedRow] = await runInsert(this.#tx.queries, { ...row, account_id: this.accountId });

@@ -3,15 +3,15 @@ import { sendPipelined } from './prepared-queries.ts';
 import type { BeforeCommitAction, CommitEventSink, CommitEvents, NewPendingDelivery, Queries, Tx } from './store.ts';
 
 const NO_IDS: ReadonlySet<number> = new Set();
-const NO_PENDING_DELIVERIES: CommitEvents['pendingByHook'] = new Map();
+const NO_PENDING_DELIVERIES: CommitEvents['pendingDeliveriesByHook'] = new Map();
 const NO_ENDED_HOOKS: ReadonlyMap<number, string> = new Map();
 
 /** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
-  #pendingByHook: Map<number, NewPendingDelivery[] | undefined> | undefined;
-  #manualAttempts: Set<number> | undefined;
+  #pendingDeliveriesByHook: Map<number, NewPendingDelivery[] | undefined> | undefined;
+  #hookIdsWithManualAttempts: Set<number> | undefined;
   #endedHooks: Map<number, string> | undefined;
-  #changedSecrets: Set<number> | undefined;
+  #hookIdsWithChangedSecrets: Set<number> | undefined;
   #accountsWithOccurrences: Set<number> | undefined;
   #hasAccessChanged = false;
   readonly origin: CommitEvents['origin'];
@@ -20,20 +20,20 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.origin = origin;
   }
 
-  get pendingByHook(): CommitEvents['pendingByHook'] {
-    return this.#pendingByHook ?? NO_PENDING_DELIVERIES;
+  get pendingDeliveriesByHook(): CommitEvents['pendingDeliveriesByHook'] {
+    return this.#pendingDeliveriesByHook ?? NO_PENDING_DELIVERIES;
   }
 
-  get manualAttempts(): ReadonlySet<number> {
-    return this.#manualAttempts ?? NO_IDS;
+  get hookIdsWithManualAttempts(): ReadonlySet<number> {
+    return this.#hookIdsWithManualAttempts ?? NO_IDS;
   }
 
   get endedHooks(): ReadonlyMap<number, string> {
     return this.#endedHooks ?? NO_ENDED_HOOKS;
   }
 
-  get changedSecrets(): ReadonlySet<number> {
-    return this.#changedSecrets ?? NO_IDS;
+  get hookIdsWithChangedSecrets(): ReadonlySet<number> {
+    return this.#hookIdsWithChangedSecrets ?? NO_IDS;
   }
 
   get accountsWithOccurrences(): ReadonlySet<number> {
@@ -46,8 +46,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   addPendingHooks(hookIds: Iterable<number>): void {
     for (const hookId of hookIds) {
-      this.#pendingByHook ??= new Map();
-      this.#pendingByHook.set(hookId, undefined);
+      this.#pendingDeliveriesByHook ??= new Map();
+      this.#pendingDeliveriesByHook.set(hookId, undefined);
     }
   }
 
@@ -57,15 +57,15 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
    */
   addPendingDeliveries(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
-      this.#pendingByHook ??= new Map();
-      const rowsOfHook = this.#pendingByHook.get(row.hook_id);
+      this.#pendingDeliveriesByHook ??= new Map();
+      const rowsOfHook = this.#pendingDeliveriesByHook.get(row.hook_id);
       if (rowsOfHook !== undefined) rowsOfHook.push(row);
-      else if (!this.#pendingByHook.has(row.hook_id)) this.#pendingByHook.set(row.hook_id, [row]);
+      else if (!this.#pendingDeliveriesByHook.has(row.hook_id)) this.#pendingDeliveriesByHook.set(row.hook_id, [row]);
     }
   }
 
   addManualAttempts(hookIds: Iterable<number>): void {
-    this.#manualAttempts = addToSet(this.#manualAttempts, hookIds);
+    this.#hookIdsWithManualAttempts = addToSet(this.#hookIdsWithManualAttempts, hookIds);
   }
 
   addEndedHooks(hookIds: Iterable<number>, reason: string): void {
@@ -76,7 +76,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   addChangedSecrets(hookIds: Iterable<number>): void {
-    this.#changedSecrets = addToSet(this.#changedSecrets, hookIds);
+    this.#hookIdsWithChangedSecrets = addToSet(this.#hookIdsWithChangedSecrets, hookIds);
   }
 
   addAccountsWithOccurrences(accountIds: Iterable<number>): void {
@@ -89,13 +89,13 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
 
   /** Adds the events of another write of the same commit. */
   merge(events: CommitEvents): void {
-    for (const [hookId, rows] of events.pendingByHook) {
+    for (const [hookId, rows] of events.pendingDeliveriesByHook) {
       if (rows === undefined) this.addPendingHooks([hookId]);
       else this.addPendingDeliveries(rows);
     }
-    this.addManualAttempts(events.manualAttempts);
+    this.addManualAttempts(events.hookIdsWithManualAttempts);
     for (const [hookId, reason] of events.endedHooks) this.addEndedHooks([hookId], reason);
-    this.addChangedSecrets(events.changedSecrets);
+    this.addChangedSecrets(events.hookIdsWithChangedSecrets);
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
     if (events.hasAccessChanged) this.addAccessChange();
   }

@@ -43,7 +43,7 @@ export function parseDatabaseUrl(text: string): { value: DatabaseLocation } | { 
 }
 
 /** Formats a location for display, without its password. */
-export function formatDatabase(database: DatabaseLocation): string {
+export function formatDatabaseLocation(database: DatabaseLocation): string {
   if (database.scheme === 'sqlite') return `sqlite:${database.path}`;
   const url = new URL(database.url);
   if (url.password !== '') url.password = '…';

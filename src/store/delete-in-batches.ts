@@ -37,12 +37,12 @@ export function deleteOldHistory(
   times: RetentionTimes,
   isStopped: () => boolean,
 ): Promise<number> {
-  return deleteInBatches(write, batchDeleters[table](times), isStopped);
+  return deleteInBatches(write, createBatchDeleterByTable[table](times), isStopped);
 }
 
 type CreateBatchDeleter = (times: RetentionTimes) => DeleteBatch;
 
-const batchDeleters: Readonly<Record<HistoryTable, CreateBatchDeleter>> = {
+const createBatchDeleterByTable: Readonly<Record<HistoryTable, CreateBatchDeleter>> = {
   // Ids grow with time, so the oldest attempts have the lowest ids, except those made while the clock was wrong.
   // Attempts with a time in the future are skipped, so that they do not block the deletion of other attempts.
   attempts:
@@ -67,14 +67,14 @@ const batchDeleters: Readonly<Record<HistoryTable, CreateBatchDeleter>> = {
   finalized_deliveries:
     ({ cutoff }) =>
     async ({ queries }) => {
-      const expiredIds = queries
+      const expiredIdsQuery = queries
         .selectFrom('finalized_deliveries')
         .select('delivery_id')
         .where('finalized_at', '<', cutoff)
         .limit(DELETE_BATCH_SIZE);
       const { numDeletedRows } = await queries
         .deleteFrom('finalized_deliveries')
-        .where('delivery_id', 'in', expiredIds)
+        .where('delivery_id', 'in', expiredIdsQuery)
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },

@@ -5,15 +5,15 @@ export type DatabaseInspection = {
   /** Name and version of the database engine. */
   readonly engine: string;
   /** Number of the last applied migration; 0 for an empty database. */
-  readonly version: number;
+  readonly schemaVersion: number;
   /** Number of the newest migration that this version of Carillon knows. */
-  readonly newestVersion: number;
+  readonly newestSchemaVersion: number;
   /** Settings with which acknowledged writes may be lost; empty for none. */
   readonly weakSettings: readonly string[];
   /** Findings of the engine's integrity check; empty for none, or if the engine has no check. */
-  readonly problems: readonly string[];
+  readonly integrityErrors: readonly string[];
   /** Size of the database in bytes. */
-  readonly bytes: number;
+  readonly sizeBytes: number;
   /** Free disk space, bytes; undefined if the database is on another machine. */
   readonly freeBytes: number | undefined;
   /** Problems of the place where the database is stored, such as a network file system; empty for none. */
@@ -24,7 +24,7 @@ export type DatabaseInspection = {
    */
   readonly clockAheadMs: number | undefined;
   /** Whether a service is running on the database. */
-  readonly isServed: boolean;
+  readonly isServiceRunning: boolean;
   readonly queries: Queries;
   close(): Promise<void>;
 };

@@ -36,7 +36,7 @@ export function loadMigrations(dialect: Dialect): Migration[] {
 }
 
 /** Returns the number of the newest migration. */
-export function getNewestVersion(): number {
+export function getNewestSchemaVersion(): number {
   return readdirSync(migrationsFolder).filter((file) => /^\d{4}_\w+\.sql$/.test(file)).length;
 }
 
@@ -54,11 +54,11 @@ function fillTemplate(sql: string, dialect: Dialect): string {
  */
 export function migrate(database: DatabaseSync, dialect: Dialect): void {
   const allMigrations = loadMigrations(dialect);
-  if (versionOf(database) === allMigrations.length) return;
+  if (schemaVersionOf(database) === allMigrations.length) return;
   database.exec('begin immediate');
   try {
     database.exec('create table if not exists migrations (version integer primary key, name text not null) strict');
-    const version = versionOf(database);
+    const version = schemaVersionOf(database);
     if (version > allMigrations.length) {
       throw new StoreError(
         `The database is at version ${version}, from a newer Carillon; this one knows ${allMigrations.length}. Update Carillon.`,
@@ -76,7 +76,7 @@ export function migrate(database: DatabaseSync, dialect: Dialect): void {
 }
 
 /** Returns the number of the last applied migration; 0 for an empty database. */
-export function versionOf(database: DatabaseSync): number {
+export function schemaVersionOf(database: DatabaseSync): number {
   const migrationsTable = database
     .prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'")
     .get();

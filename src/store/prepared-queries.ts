@@ -7,8 +7,8 @@ import {
   type QueryResult,
   SqliteAdapter,
 } from 'kysely';
-import type { Queries } from './store.ts';
 import { splitIntoBatches } from '../async/batches.ts';
+import type { Queries } from './store.ts';
 
 /** A parameter of a compiled query, by name. `itemIndex` is its index in the list of `prepareQueryForItems`. */
 class Placeholder {
@@ -105,13 +105,16 @@ type StatementValues = Readonly<Record<string, unknown>>;
 type BuiltQuery<Row> = { compile(queries: Queries): CompiledQuery<Row> };
 
 /** A query that is compiled once per database and runs with the values of each call. */
-type CompiledStatement<Row> = (
+type RunCompiledStatement<Row> = (
   queries: Queries,
   values: StatementValues,
   items: readonly StatementValues[],
 ) => Promise<Row[]>;
 
-function compileOnce<Row>(build: (queries: Queries) => BuiltQuery<Row>, mode: StatementMode): CompiledStatement<Row> {
+function compileOnce<Row>(
+  build: (queries: Queries) => BuiltQuery<Row>,
+  mode: StatementMode,
+): RunCompiledStatement<Row> {
   const compiledByAdapter = new WeakMap<DialectAdapter, CompiledQuery<Row>>();
   return async (queries, values, items) => {
     const { adapter } = queries.getExecutor();
@@ -192,8 +195,8 @@ export function prepareQueryByIds<Values extends StatementValues, Row>(
 
 function compileByLength<Item extends StatementValues, Values extends StatementValues, Row>(
   build: (queries: Queries, items: readonly Item[], values: Values) => BuiltQuery<Row>,
-): (length: number) => CompiledStatement<Row> {
-  const statementsByLength = new Map<number, CompiledStatement<Row>>();
+): (length: number) => RunCompiledStatement<Row> {
+  const statementsByLength = new Map<number, RunCompiledStatement<Row>>();
   return (length) => {
     const cachedStatement = statementsByLength.get(length);
     if (cachedStatement !== undefined) return cachedStatement;

@@ -17,13 +17,13 @@ export type NewPendingDelivery = Pick<
  */
 export type CommitEvents = {
   /** New pending deliveries by hook id; undefined if they have to be read from the database. */
-  readonly pendingByHook: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
+  readonly pendingDeliveriesByHook: ReadonlyMap<number, readonly NewPendingDelivery[] | undefined>;
   /** Hooks with a new manual attempt (a test, a redelivery). */
-  readonly manualAttempts: ReadonlySet<number>;
+  readonly hookIdsWithManualAttempts: ReadonlySet<number>;
   /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
   readonly endedHooks: ReadonlyMap<number, string>;
   /** Hooks whose signing secrets have changed. */
-  readonly changedSecrets: ReadonlySet<number>;
+  readonly hookIdsWithChangedSecrets: ReadonlySet<number>;
   /** Accounts with new occurrences (domain events). */
   readonly accountsWithOccurrences: ReadonlySet<number>;
   /**
@@ -63,7 +63,7 @@ export type Tx = {
    * Sends a query whose result is not needed; it is awaited with the commit. If the query fails, the transaction is
    * rolled back. Also accepts the promise of a prepared query that was already sent.
    */
-  withCommit(query: Compilable<unknown> | Promise<unknown>): void;
+  sendWithCommit(query: Compilable<unknown> | Promise<unknown>): void;
   /** Commits only after `condition` has resolved. Rolls back if it rejects. */
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `action`, which runs once per commit, after all writes of the commit group. */
@@ -81,7 +81,7 @@ export type Tx = {
 export type BeforeCommitAction<Item> = (tx: Tx, items: readonly Item[]) => Promise<void>;
 
 /** The account and the user of a write, and its lock mode. */
-export type AccountLock = { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode };
+export type AccountLockRequest = { readonly accountId: number; readonly userId: number; readonly lockMode: LockMode };
 
 /**
  * Account lock mode. `exclusive`: no other write of the account runs. `shared`: the write runs concurrently with other
@@ -106,18 +106,18 @@ export type Store = {
    *
    * @param accountLock the account, the user and the lock mode, for fair scheduling between accounts and between users
    */
-  write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T>;
+  write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLockRequest): Promise<T>;
   /**
    * Runs `work` over a consistent snapshot, on its own connection. It blocks no writes and may take long. `work` may
    * await other promises than queries.
    */
-  snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
+  readInSnapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T>;
   /** Like `write`, but never queued behind API requests: for leases, completions and maintenance. */
   writeInBackground<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Subscribes to commits. The writes of a commit resolve after the listeners' promises. */
   onCommitted(listener: (events: CommitEvents) => Promise<void> | void): void;
   /** Returns a number that changes when another process has changed the database, for cache invalidation. */
-  externalVersion(): number;
+  getExternalChangeNumber(): number;
   /** Starts a new read snapshot. Returns whether the previous snapshot may have been stale. */
   refreshSnapshot(): boolean;
   /** Health check: rejects unless the database accepts writes. */
@@ -137,7 +137,7 @@ export type Store = {
    */
   dropOldRows(table: HistoryTable, cutoff: number, isStopped: () => boolean): Promise<number>;
   /** Subscribes to the size and the duration of each commit group, for the metrics. */
-  onGroupCommit(listener: (writeCount: number, seconds: number) => void): void;
+  onGroupCommit(listener: (writeCount: number, durationS: number) => void): void;
 };
 
 /** Tables of history, each with the column by which retention drops old rows. Committed rows are never updated. */
@@ -152,7 +152,7 @@ export type HistoryTable = keyof typeof historyTables;
 /** The session of a node in a cluster: one dedicated connection. */
 export type ClusterSession = {
   /** Whether this node claims the hooks of its own commits. Its messages to other nodes contain this value. */
-  delivers: boolean;
+  isDelivering: boolean;
   /** Queries on the dedicated connection, which never wait for a pooled one; throws while the connection is lost. */
   readonly queries: Queries;
   /** Takes an advisory lock that shows the peers that this node's connection is open. */
@@ -170,7 +170,7 @@ export class StoreError extends Error {
 }
 
 /** Thrown if the files of an open database were removed or replaced: further writes would be lost at the next start. */
-export class DatabaseLost extends Error {
+export class DatabaseLostError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'DatabaseLost';

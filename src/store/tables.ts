@@ -1,11 +1,11 @@
 import type { Generated } from 'kysely';
 
-export type CellType = 'number' | 'number or null' | 'text' | 'text or null';
+export type StorageType = 'number' | 'number or null' | 'text' | 'text or null';
 
 /** A column: its storage type, and its TypeScript type in queries. */
-export type Column<Type = unknown> = { readonly cell: CellType; readonly type?: Type };
+export type Column<Type = unknown> = { readonly storageType: StorageType; readonly type?: Type };
 
-const defineColumn = <Type>(cell: CellType): Column<Type> => ({ cell });
+const defineColumn = <Type>(storageType: StorageType): Column<Type> => ({ storageType });
 
 const numberColumn = defineColumn<number>('number');
 const textColumn = defineColumn<string>('text');

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
-import { getNewestVersion } from '../store/migrate.ts';
+import { getNewestSchemaVersion } from '../store/migrate.ts';
 import type { Queries, Store } from '../store/store.ts';
 import { version } from '../version.ts';
 import { exportedTables, findRowError, isExportedTable } from './exported-tables.ts';
-import { type ExportHeader, type ExportTotals, FORMAT_VERSION, LineSerializer, TableHasher } from './format.ts';
+import { type ExportHeader, ExportSerializer, type ExportTotals, FORMAT_VERSION, TableHasher } from './format.ts';
 import { countRows, readKeysetPages, type TransferScope } from './keyset-pages.ts';
 import type { TransferProgress } from './progress.ts';
 import { TransferError } from './transfer-error.ts';
@@ -21,14 +21,14 @@ export async function exportTo(
   sink: ExportSink,
   { store, domain, clock, progress }: { store: Store; domain: string | null; clock: Clock; progress: TransferProgress },
 ): Promise<ExportTotals> {
-  return store.snapshot(async (queries) => {
+  return store.readInSnapshot(async (queries) => {
     const scope = domain === null ? null : await findAccountId(queries, domain);
-    const serializer = new LineSerializer();
+    const serializer = new ExportSerializer();
     progress.begin('export', await countAllRows(queries, scope));
     await sink.write(
       serializer.serializeHeader({
         carillon: FORMAT_VERSION,
-        schema: getNewestVersion(),
+        schema: getNewestSchemaVersion(),
         version,
         exported_at: new Date(clock.now()).toISOString(),
         domain: domain?.toLowerCase() ?? null,
@@ -46,10 +46,10 @@ export async function exportTo(
       }
       serializer.closeTable(table, tableHasher);
     }
-    const { line, end } = serializer.serializeEnd();
+    const { line, totals } = serializer.serializeTotals();
     await sink.write(line);
     progress.end();
-    return end;
+    return totals;
   });
 }
 

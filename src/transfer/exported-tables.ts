@@ -1,4 +1,4 @@
-import { type AccountTable, type CellType, type Column, type Tables, tableColumns } from '../store/tables.ts';
+import { type AccountTable, type Column, type StorageType, type Tables, tableColumns } from '../store/tables.ts';
 
 /**
  * The tables of an account that are exported, including the state of its hooks. Sessions and invitations are not
@@ -76,10 +76,9 @@ export type ExportedRow = Readonly<Record<string, string | number | null>>;
 const columnTypesByTable = new Map(
   exportedTables.map((table) => {
     const excludedColumns: readonly string[] = exportRules[table].excludedColumns ?? [];
-    const columnTypes = Object.entries<Column>(tableColumns[table]).map(([name, { cell }]): [string, CellType] => [
-      name,
-      cell,
-    ]);
+    const columnTypes = Object.entries<Column>(tableColumns[table]).map(
+      ([name, { storageType }]): [string, StorageType] => [name, storageType],
+    );
     return [table, columnTypes.filter(([name]) => !excludedColumns.includes(name))];
   }),
 );
@@ -93,17 +92,17 @@ export function exportedColumnsOf(table: ExportedTable): readonly string[] {
 export function findRowError(table: ExportedTable, row: unknown): string | undefined {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return ' must be an object';
   const columnTypes = columnTypesByTable.get(table) ?? [];
-  const values: [string, unknown][] = Object.entries(row);
+  const rowEntries: [string, unknown][] = Object.entries(row);
   for (const [index, [column, cellType]] of columnTypes.entries()) {
-    const [name, value] = values[index] ?? [];
+    const [name, value] = rowEntries[index] ?? [];
     if (name !== column) return Object.hasOwn(row, column) ? `.${column} is out of order` : `.${column} is missing`;
     if (!isValidCell(cellType, value)) return `.${column} must be a ${cellType}`;
   }
-  const [extraColumn] = values[columnTypes.length] ?? [];
+  const [extraColumn] = rowEntries[columnTypes.length] ?? [];
   return extraColumn === undefined ? undefined : `.${extraColumn} is unknown`;
 }
 
-function isValidCell(cellType: CellType, value: unknown): boolean {
+function isValidCell(cellType: StorageType, value: unknown): boolean {
   switch (cellType) {
     case 'number':
       return Number.isSafeInteger(value);

@@ -47,8 +47,8 @@ const CHECKSUM_SUFFIX_PATTERN = /,"crc":"([0-9a-f]{8})"\}$/;
 export const CHECKSUM_SUFFIX_LENGTH = ',"crc":"0123abcd"}'.length;
 
 /** Appends the checksum to the body of a line. `previousCrc` is the checksum of the previous line. */
-export function appendChecksum(body: string, crc: number): { line: string; crc: number } {
-  const nextCrc = crc32(body, crc);
+export function appendChecksum(body: string, previousCrc: number): { line: string; crc: number } {
+  const nextCrc = crc32(body, previousCrc);
   return { line: `${body},"crc":"${nextCrc.toString(16).padStart(8, '0')}"}\n`, crc: nextCrc };
 }
 
@@ -81,21 +81,21 @@ export class TableHasher {
 }
 
 /** Serializes an export. The methods return the text to be written to the file. */
-export class LineSerializer {
+export class ExportSerializer {
   readonly #sha256 = createHash('sha256');
   readonly #totalsByTable: Partial<Record<ExportedTable, TableTotals>> = {};
   #crc = 0;
   #rowCount = 0;
 
   serializeHeader(header: ExportHeader): string {
-    return this.#appendLines(JSON.stringify(header).slice(0, -1));
+    return this.#serializeLines(JSON.stringify(header).slice(0, -1));
   }
 
   serializeRows(table: ExportedTable, rows: readonly ExportedRow[], tableHasher: TableHasher): string {
     const rowsAsJson = rows.map((row) => JSON.stringify(row));
     tableHasher.addRows(rowsAsJson);
     const prefix = buildRowPrefix(table);
-    return this.#appendLines(...rowsAsJson.map((json) => prefix + json));
+    return this.#serializeLines(...rowsAsJson.map((json) => prefix + json));
   }
 
   /** Ends a table and stores its totals. */
@@ -104,16 +104,16 @@ export class LineSerializer {
     this.#rowCount += totals.rows;
   }
 
-  serializeEnd(): { line: string; end: ExportTotals } {
-    const end: ExportTotals = {
+  serializeTotals(): { line: string; totals: ExportTotals } {
+    const totals: ExportTotals = {
       rows: this.#rowCount,
       tables: this.#totalsByTable,
       sha256: this.#sha256.copy().digest('hex'),
     };
-    return { line: this.#appendLines(`{"end":${JSON.stringify(end)}`), end };
+    return { line: this.#serializeLines(`{"end":${JSON.stringify(totals)}`), totals };
   }
 
-  #appendLines(...bodies: readonly string[]): string {
+  #serializeLines(...bodies: readonly string[]): string {
     let text = '';
     for (const body of bodies) {
       const { line, crc } = appendChecksum(body, this.#crc);
@@ -183,7 +183,7 @@ export function convertFormat1Row(table: ExportedTable, json: string): string {
 }
 
 /** Returns totals under the table names of format 1, as the last line of such a file has them. */
-export function toFormat1TableNames(totalsByTable: TotalsByTable): Readonly<Record<string, unknown>> {
+export function convertTotalsToFormat1(totalsByTable: TotalsByTable): Readonly<Record<string, unknown>> {
   const oldNames = new Map(Object.entries(currentTableNames).map(([oldName, name]) => [String(name), oldName]));
   return Object.fromEntries(
     Object.entries(totalsByTable).map(([name, totals]) => [oldNames.get(name) ?? name, totals]),

@@ -1,4 +1,5 @@
 import { type CompiledQuery, sql } from 'kysely';
+import { splitIntoBatches } from '../async/batches.ts';
 import type { Clock } from '../clock.ts';
 import { Problem } from '../problems.ts';
 import type { Queries, Store } from '../store/store.ts';
@@ -17,7 +18,6 @@ import type { TransferProgress } from './progress.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { TransferError } from './transfer-error.ts';
 import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
-import { splitIntoBatches } from '../async/batches.ts';
 
 /** Number of rows per transaction. */
 const IMPORT_ROWS_PER_COMMIT = 5_000;
@@ -37,7 +37,7 @@ export type ImportDeps = {
  * afterwards. No service can start on the database from the first imported row to the end of that comparison. An
  * interrupted import is continued after its last commit. Throws `TransferError`.
  */
-export async function importFrom(deps: ImportDeps): Promise<ValidatedFile> {
+export async function importExportFile(deps: ImportDeps): Promise<ValidatedFile> {
   const { store, path, progress } = deps;
   await requireNoRunningService(store);
   const file = await validateFile(path, progress);
@@ -46,12 +46,12 @@ export async function importFrom(deps: ImportDeps): Promise<ValidatedFile> {
   else requireResumable(deps, file, incompleteTransfer);
   await insertRows(deps, file, incompleteTransfer?.line ?? 0);
   await store
-    .snapshot((queries) => requireMatchingExport(queries, file.scope, file.totals, progress))
+    .readInSnapshot((queries) => requireMatchingExport(queries, file.scope, file.totals, progress))
     .catch(throwWithAdvice);
   await store.write(async (tx) => {
     for (const sequence of await store.sequences.readAll(tx.queries)) {
-      const issued = file.header.issued[sequence.table] ?? 0;
-      if (issued > 0) await store.sequences.raise(tx.queries, sequence, issued);
+      const highestIssuedId = file.header.issued[sequence.table] ?? 0;
+      if (highestIssuedId > 0) await store.sequences.raise(tx.queries, sequence, highestIssuedId);
     }
     await finishTransfer(tx);
   });
@@ -100,7 +100,7 @@ async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, imp
       const remainingRows = rows.filter((row) => row.lineNumber > importedLineCount);
       progress.advance(rows.length - remainingRows.length);
       for (const batch of splitIntoBatches(remainingRows, rowsPerCommit))
-        await insertBatch(table, batch).catch(throwWithLines(batch, table));
+        await insertBatch(table, batch).catch(createRowErrorHandler(batch, table));
     },
   });
   if (exportSummary.totals.sha256 !== totals.sha256) throw new TransferError(`${path} has changed while it was read.`);
@@ -108,7 +108,7 @@ async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, imp
 }
 
 /** Creates an error handler that adds line numbers to an error of the database, such as a duplicate row. */
-function throwWithLines(rows: readonly FileRow[], table: ExportedTable): (error: unknown) => never {
+function createRowErrorHandler(rows: readonly FileRow[], table: ExportedTable): (error: unknown) => never {
   return (error) => {
     if (error instanceof TransferError || error instanceof Problem || !(error instanceof Error)) throw error;
     const [firstLine, lastLine] = [rows[0]?.lineNumber, rows.at(-1)?.lineNumber];
@@ -141,15 +141,15 @@ export class BulkInserter {
     }
   }
 
-  #compileStatement(queries: Queries, table: ExportedTable, count: number): CompiledQuery {
-    const statementKey = `${table} ${count}`;
+  #compileStatement(queries: Queries, table: ExportedTable, rowCount: number): CompiledQuery {
+    const statementKey = `${table} ${rowCount}`;
     const cachedStatement = this.#compiledStatements.get(statementKey);
     if (cachedStatement !== undefined) return cachedStatement;
     const columns = exportedColumnsOf(table);
     const placeholderRow = sql`(${sql.join(columns.map(() => 0))})`;
     const statement = sql`
       insert into ${sql.table(table)} (${sql.join(columns.map((column) => sql.ref(column)))})
-      values ${sql.join(Array.from({ length: count }, () => placeholderRow))}`.compile(queries);
+      values ${sql.join(Array.from({ length: rowCount }, () => placeholderRow))}`.compile(queries);
     this.#compiledStatements.set(statementKey, statement);
     return statement;
   }

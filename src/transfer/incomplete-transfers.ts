@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import { systemClock, sleep } from '../clock.ts';
+import { sleep, systemClock } from '../clock.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
 import { TransferError } from './transfer-error.ts';

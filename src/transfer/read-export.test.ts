@@ -5,15 +5,15 @@ import { after, before, test } from 'node:test';
 import { openStoreAt } from '../../test/kit/database/database.ts';
 import { exportToFile, importFromFile, readLines, silentProgress } from '../../test/kit/service/export-import.ts';
 import { fillAccount, readAllRows } from '../../test/kit/service/full-accounts.ts';
-import { temporaryFolder } from '../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../test/kit/service/service.ts';
 import { sqlite } from '../../test/kit/service/stores.ts';
 import { exportedTables } from './exported-tables.ts';
-import { appendChecksum, type ExportHeader, LineSerializer, TableHasher } from './format.ts';
+import { appendChecksum, type ExportHeader, ExportSerializer, TableHasher } from './format.ts';
 import { findIncompleteTransfer } from './incomplete-transfers.ts';
 import { validateFile } from './validate-file.ts';
 
 // Validation of a file does not depend on the database, so these tests use only SQLite.
-const folder = temporaryFolder({ after });
+const folder = createTemporaryFolder({ after });
 const path = join(folder, 'good.jsonl');
 const other = join(folder, 'other.jsonl');
 
@@ -187,7 +187,7 @@ test('nothing of a rejected file is imported', async (t) => {
 
 test('rows that the database rejects are reported with their lines, and no service can start', async (t) => {
   const [head = '', ...lines] = readLines(path);
-  const writer = new LineSerializer();
+  const writer = new ExportSerializer();
   let text = writer.serializeHeader(without(head, 'crc') as ExportHeader);
   for (const table of exportedTables) {
     const rows = lines.slice(0, -1).map((line) => JSON.parse(line));
@@ -197,7 +197,7 @@ test('rows that the database rejects are reported with their lines, and no servi
     text += writer.serializeRows(table, table === 'events' ? [own[0], own[0]] : own, tallier);
     writer.closeTable(table, tallier);
   }
-  writeFileSync(other, text + writer.serializeEnd().line);
+  writeFileSync(other, text + writer.serializeTotals().line);
   const store = await openStoreAt(t, await sqlite.database(t));
   const at = text.split('\n').findIndex((line) => line.startsWith('{"table":"events"')) + 1;
   await assert.rejects(importFromFile(store, other), {

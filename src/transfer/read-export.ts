@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { getNewestVersion } from '../store/migrate.ts';
+import { getNewestSchemaVersion } from '../store/migrate.ts';
 import { type ExportedTable, exportedTables, isExportedTable } from './exported-tables.ts';
 import {
   buildRowPrefix,
   CHECKSUM_SUFFIX_LENGTH,
   convertFormat1Header,
   convertFormat1Row,
+  convertTotalsToFormat1,
   type ExportHeader,
   type ExportTotals,
   FORMAT_VERSION,
@@ -17,7 +18,6 @@ import {
   type TableTotals,
   type TotalsByTable,
   toCurrentTableName,
-  toFormat1TableNames,
 } from './format.ts';
 import { TransferError } from './transfer-error.ts';
 
@@ -162,7 +162,7 @@ class ExportReader {
   #readHeader(body: string): ExportHeader {
     const header = tryParseJson(`${body}}`);
     if (!isHeader(header)) throw new TransferError(`${this.#path} is not an export of Carillon.`);
-    const supportedSchema = getNewestVersion();
+    const supportedSchema = getNewestSchemaVersion();
     if (header.carillon > FORMAT_VERSION || header.schema > supportedSchema)
       throw new TransferError(
         `The file is from a newer Carillon (${header.version}, schema ${header.schema}); this one knows ${supportedSchema}. Update Carillon.`,
@@ -228,7 +228,7 @@ class ExportReader {
     };
     const parsedTotalsLine = tryParseJson(`${body}}`);
     const expectedTotals = this.#isFormat1
-      ? { ...computedTotals, tables: toFormat1TableNames(computedTotals.tables) }
+      ? { ...computedTotals, tables: convertTotalsToFormat1(computedTotals.tables) }
       : computedTotals;
     if (JSON.stringify(parsedTotalsLine) !== JSON.stringify({ end: expectedTotals }))
       throw new TransferError(...this.#findEndDifferences(parsedTotalsLine, computedTotals.tables));

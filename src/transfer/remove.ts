@@ -61,17 +61,17 @@ export async function removeExportedAccount(
   if (incompleteTransfer === undefined)
     await beginTransfer(store, { work: 'removal', checksum: totals.sha256, account_id: scope, begun_at: clock.now() });
   if (incompleteTransfer === undefined || isUnstartedRemoval(incompleteTransfer))
-    await requireMatchingDatabase({ store, progress }, file);
+    await requireMatchOrAbortRemoval({ store, progress }, file);
   return removeRows(store, scope, progress);
 }
 
 /** Compares the database with the export. If they differ, removes the mark of the transfer and throws. */
-async function requireMatchingDatabase(
+async function requireMatchOrAbortRemoval(
   { store, progress }: Omit<RemovalDeps, 'clock'>,
   { scope, totals }: ValidatedFile,
 ): Promise<void> {
   try {
-    await store.snapshot((queries) => requireMatchingExport(queries, scope, totals, progress));
+    await store.readInSnapshot((queries) => requireMatchingExport(queries, scope, totals, progress));
   } catch (error) {
     await store.write(finishTransfer);
     if (!(error instanceof TransferError)) throw error;

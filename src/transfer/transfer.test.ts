@@ -6,12 +6,12 @@ import { openStoreAt } from '../../test/kit/database/database.ts';
 import {
   exportToFile,
   importFromFile,
-  importKilled,
   readLines,
+  runKilledImport,
   silentProgress,
 } from '../../test/kit/service/export-import.ts';
 import { fillAccount, type RecordIdRange, readAllRows } from '../../test/kit/service/full-accounts.ts';
-import { temporaryFolder } from '../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../test/kit/service/service.ts';
 import { everyStore } from '../../test/kit/service/stores.ts';
 import { systemClock } from '../clock.ts';
 import type { Store } from '../store/store.ts';
@@ -69,7 +69,7 @@ for (const { test, database } of everyStore) {
     assert.deepEqual(rows.assignments, named(assigned, { noun: 'resource_type' }));
     assert.equal(rows.hooks?.length, hooks?.length);
     // A new export of the imported data is in format 2, and it can be imported.
-    const again = join(temporaryFolder(t), 'again.jsonl');
+    const again = join(createTemporaryFolder(t), 'again.jsonl');
     const end = await exportToFile(destination, again);
     assert.equal(JSON.parse(readLines(again)[0] ?? '').carillon, 2);
     assert.deepEqual((await importFromFile(await openStoreAt(t, await database(t)), again)).totals, end);
@@ -79,7 +79,7 @@ for (const { test, database } of everyStore) {
 for (const from of everyStore) {
   for (const to of everyStore) {
     from.test(`a whole service is moved to ${to.name} and back with identical rows`, async (t) => {
-      const path = join(temporaryFolder(t), 'service.jsonl');
+      const path = join(createTemporaryFolder(t), 'service.jsonl');
       const source = await openStoreAt(t, await from.database(t));
       await fillAccounts(source);
       await source.write(({ queries }) =>
@@ -102,7 +102,7 @@ for (const from of everyStore) {
     });
 
     from.test(`C5 ids are not issued again after a move to ${to.name}, deleted or not`, async (t) => {
-      const path = join(temporaryFolder(t), 'service.jsonl');
+      const path = join(createTemporaryFolder(t), 'service.jsonl');
       const source = await openStoreAt(t, await from.database(t));
       await fillAccounts(source);
       const event = { account_id: 2, event_name: 'x', start_date: '', due_date: '', project_id: 0, user_id: 1 };
@@ -132,7 +132,7 @@ for (const from of everyStore) {
 
 for (const { test, database } of everyStore) {
   test('an export of one account contains all of it and nothing of another: no row, no id, no name', async (t) => {
-    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const path = join(createTemporaryFolder(t), 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     const end = await exportToFile(source, path, 'ACME.test');
@@ -147,7 +147,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('an account is imported next to others without conflicts, and they are unchanged', async (t) => {
-    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const path = join(createTemporaryFolder(t), 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     const whole = await rowsWithoutLeases(source);
@@ -159,7 +159,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('an account with conflicts is rejected, with one line per kind, and nothing is written', async (t) => {
-    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const path = join(createTemporaryFolder(t), 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     await exportToFile(source, path, 'acme.test');
@@ -180,7 +180,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('a pending delivery conflicts with a finalized one of the same id', async (t) => {
-    const path = join(temporaryFolder(t), 'acme.jsonl');
+    const path = join(createTemporaryFolder(t), 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccount(source, 'acme.test', ACME);
     await exportToFile(source, path, 'acme.test');
@@ -193,7 +193,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('a whole service is only imported into an empty database', async (t) => {
-    const path = join(temporaryFolder(t), 'service.jsonl');
+    const path = join(createTemporaryFolder(t), 'service.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     await exportToFile(source, path);
@@ -236,7 +236,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('an import killed at any time continues with --resume and has the same result', async (t) => {
-    const path = join(temporaryFolder(t), 'service.jsonl');
+    const path = join(createTemporaryFolder(t), 'service.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     const rows = await rowsWithoutLeases(source);
@@ -258,7 +258,7 @@ for (const { test, database } of everyStore) {
     let line = 0;
     for (const moment of moments) {
       const [stage, after] = moment;
-      assert.equal(await importKilled(into, path, stage, after), 'SIGKILL', `${stage} ${after}`);
+      assert.equal(await runKilledImport(into, path, stage, after), 'SIGKILL', `${stage} ${after}`);
       const store = await openStoreAt(t, into);
       const unfinished = await findIncompleteTransfer(store.read);
       assert.equal(unfinished === undefined, moments.indexOf(moment) < 2, `${stage} ${after}`);
@@ -275,7 +275,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('an incomplete transfer can only be continued as it was started, or be undone completely', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const [path, another] = [join(folder, 'acme.jsonl'), join(folder, 'again.jsonl')];
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
@@ -286,7 +286,7 @@ for (const { test, database } of everyStore) {
     await fillAccount(first, 'other.test', OTHER);
     const before = await readAllRows(first);
     await first.close();
-    assert.equal(await importKilled(into, path, 'import', 40), 'SIGKILL');
+    assert.equal(await runKilledImport(into, path, 'import', 40), 'SIGKILL');
 
     const destination = await openStoreAt(t, into);
     const { line = 0 } = (await findIncompleteTransfer(destination.read)) ?? {};
@@ -309,12 +309,12 @@ for (const { test, database } of everyStore) {
   });
 
   test('after an import the database is compared with the file: a difference is reported, and no service can start', async (t) => {
-    const path = join(temporaryFolder(t), 'service.jsonl');
+    const path = join(createTemporaryFolder(t), 'service.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccounts(source);
     await exportToFile(source, path);
     const into = await database(t);
-    assert.equal(await importKilled(into, path, 'comparing', 0), 'SIGKILL');
+    assert.equal(await runKilledImport(into, path, 'comparing', 0), 'SIGKILL');
     const destination = await openStoreAt(t, into);
     await destination.write(async ({ queries }) => {
       await queries.updateTable('events').set({ event_name: 'another' }).where('event_id', '=', 2_003).execute();
@@ -331,7 +331,7 @@ for (const { test, database } of everyStore) {
   });
 
   test('a moved account is removed if it matches its export, and the others are unchanged', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const path = join(folder, 'acme.jsonl');
     const source = await openStoreAt(t, await database(t));
     await fillAccount(source, 'other.test', OTHER);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { axeFindings, startConsole } from '../kit/network/browser.ts';
+import { findAxeViolations, startConsole } from '../kit/network/browser.ts';
 
 const ICS = [
   ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', 'UID:1', 'DTSTART;VALUE=DATE:20270131', 'SUMMARY:Cast the bell'],
@@ -19,7 +19,7 @@ test('X9 a subscription URL is created, shown once and revoked; an .ics file is 
   // The calendar has the time zone of the browser, so that Google shows the intended times.
   const zone = await page.evaluate('new Intl.DateTimeFormat().resolvedOptions().timeZone');
   assert.deepEqual([calendar?.label, calendar?.scope, calendar?.time_zone], ['Telephone', 'account', zone]);
-  assert.deepEqual(await axeFindings(page, 'exchange'), []);
+  assert.deepEqual(await findAxeViolations(page, 'exchange'), []);
   // An accidental click on the backdrop does not close the dialog.
   await page.mouse.click(5, 5);
   await page.getByRole('button', { name: 'I have copied it' }).click();
@@ -45,7 +45,7 @@ test('X9 a subscription URL is created, shown once and revoked; an .ics file is 
   await page.getByText('1 created, 0 changed').waitFor();
   await page.getByText('What was left out').click();
   await page.getByText('1 × LOCATION.').waitFor();
-  assert.deepEqual(await axeFindings(page, 'exchange'), []);
+  assert.deepEqual(await findAxeViolations(page, 'exchange'), []);
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByText('Cast the bell').first().waitFor();
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { compareEntries, fitEntriesIntoRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
-import { parseQuickAdd } from '../../console/src/screens/calendar/quick-add.ts';
+import { parseQuickAddLine } from '../../console/src/screens/calendar/quick-add.ts';
 import { computeRepeatDays, toDayOffsets } from '../../console/src/screens/calendar/repeat.ts';
 import {
   dayFromNumber,
@@ -31,7 +31,7 @@ const projects = ['Node', 'Node 27', 'Web site', 'Überarbeitung', '2026 plan'].
 
 /** Parses a line on Monday, April 20, 2026, and formats the result as `name | days | times | project`. */
 function parseToText(line: string, today = '2026-04-20', isMonthFirst = false): string {
-  const { name, days, times, project } = parseQuickAdd(line, { today, projects, isMonthFirst });
+  const { name, days, times, project } = parseQuickAddLine(line, { today, projects, isMonthFirst });
   const parts = [
     name,
     days === undefined ? '' : days.start === days.due ? days.start : `${days.start}..${days.due}`,
@@ -190,7 +190,7 @@ test('quick add: random text never yields an end before its start', () => {
   };
   for (let run = 0; run < 3_000; run += 1) {
     const line = Array.from({ length: 7 }, () => words[next()]).join(run % 3 === 0 ? '' : ' ');
-    const { days } = parseQuickAdd(line, { today: '2026-04-20', projects });
+    const { days } = parseQuickAddLine(line, { today: '2026-04-20', projects });
     assert.ok(days === undefined || days.start <= days.due, line);
   }
 });

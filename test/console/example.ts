@@ -5,9 +5,9 @@ import { apiKey, Carillon, type HookKind, type Permission, type Role } from '../
 import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { SendAttempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
-import { fixedJitterRandom, type TestClock, testClock } from '../kit/clock.ts';
+import { createTestClock, fixedJitterRandom, type TestClock } from '../kit/clock.ts';
 import { eventually } from '../kit/eventually.ts';
-import { type ApiUser, startTestService, type TestService, temporaryFolder } from '../kit/service/service.ts';
+import { type ApiUser, createTemporaryFolder, startTestService, type TestService } from '../kit/service/service.ts';
 
 /** Current time of the example: a Friday morning. */
 export const NOW = Date.UTC(2026, 10, 20, 10, 42);
@@ -52,13 +52,13 @@ function simulatedAttempts(clock: TestClock): SendAttempt {
 
 /** Starts a service with an account that has been in use for a month; every run yields the same data. */
 export async function startExample(t: Cleanup, { port = '0' }: { readonly port?: string } = {}): Promise<Example> {
-  const clock = testClock(NOW - 30 * DAY_MS);
-  const service = await startTestService(t, `sqlite:${join(temporaryFolder(t), 'carillon.db')}`, {
+  const clock = createTestClock(NOW - 30 * DAY_MS);
+  const service = await startTestService(t, `sqlite:${join(createTemporaryFolder(t), 'carillon.db')}`, {
     options: { retryWaits: '1m,2h', attemptTimeout: '15s', port },
     deps: {
       clock,
       random: fixedJitterRandom(0.3),
-      attempt: simulatedAttempts(clock),
+      sendAttempt: simulatedAttempts(clock),
       resolve: async () => ({ addresses: ['9.9.9.9'] }),
     },
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { printable } from '../../src/control-characters.ts';
+import { toPrintable } from '../../src/control-characters.ts';
 import type { Field, Fields } from '../../src/http/fields/field.ts';
 import { clientFields } from '../../src/resources/clients/clients.ts';
 import { eventFields } from '../../src/resources/events/events.ts';
@@ -93,8 +93,8 @@ test('no text of a record, user or key is executed, violates the policy, or over
       subtask_name: truncate(text, 255),
     });
     // Labels and email addresses must not contain control characters.
-    await carillon.keys.create({ label: printable(truncate(text, 255)) });
-    const email = `${printable(truncate(text, 60)).replace(/[\s@]/g, '/')}${index}@acme.test`;
+    await carillon.keys.create({ label: toPrintable(truncate(text, 255)) });
+    const email = `${toPrintable(truncate(text, 60)).replace(/[\s@]/g, '/')}${index}@acme.test`;
     await carillon.users.create({ ...fillTextFields(userFields, text), email });
     const path = encodeURIComponent(truncate(text, 60));
     await carillon.hooks.create({ target_url: `http://127.0.0.1:9/${index}/${path}?q=${path}`, event: 'new_client' });

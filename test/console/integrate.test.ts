@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { eventually } from '../kit/eventually.ts';
-import { axeFindings, startConsole } from '../kit/network/browser.ts';
+import { findAxeViolations, startConsole } from '../kit/network/browser.ts';
 import { startTarget } from '../kit/network/target.ts';
 import { isAccepted } from '../kit/service/receiver.ts';
 import type { ApiUser } from '../kit/service/service.ts';
@@ -31,7 +31,7 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   const setup = { options: { retryWaits: '50ms,2h' } };
   const { page, owner } = await startConsole(t, { path: 'hooks' }, setup);
   const target = await startTarget(t, 500);
-  const id = await subscribe(owner, target.at('/bell/0123456789abcdef'));
+  const id = await subscribe(owner, target.urlOf('/bell/0123456789abcdef'));
   await createEvent(owner);
   await target.waitForArrivals(2);
 
@@ -39,7 +39,7 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   await page.getByText(/^Answered 500; tries again in \d h \d+ min$/).waitFor();
   assert.equal(await page.getByText('0123456789').count(), 0, 'the path of the target is masked');
   await page.getByRole('button', { name: 'Show the whole target' }).click();
-  await page.getByText(target.at('/bell/0123456789abcdef')).waitFor();
+  await page.getByText(target.urlOf('/bell/0123456789abcdef')).waitFor();
 
   await page.getByRole('link', { name: 'Event created' }).click();
   await page.getByText(/One more failure ends the hook/).waitFor();
@@ -59,7 +59,7 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
 test('a hook ended by three failures shows the reason; Restore previews the missed deliveries and sends them', async (t) => {
   const { page, owner } = await startConsole(t);
   const target = await startTarget(t, 500);
-  const id = await subscribe(owner, target.at('/bell'));
+  const id = await subscribe(owner, target.urlOf('/bell'));
   await createEvent(owner, 'Undelivered');
   await target.waitForArrivals(3);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
@@ -85,7 +85,7 @@ test('a hook ended by three failures shows the reason; Restore previews the miss
 test('a hook ended by 401 shows the reason and advice', async (t) => {
   const { page, owner } = await startConsole(t, { path: 'hooks?state=ended' });
   const target = await startTarget(t, 401);
-  await subscribe(owner, target.at('/bell'));
+  await subscribe(owner, target.urlOf('/bell'));
   await createEvent(owner);
   await page.getByText('Its target answered 401').waitFor();
   await page.getByRole('link', { name: 'Event created' }).click();
@@ -95,7 +95,7 @@ test('a hook ended by 401 shows the reason and advice', async (t) => {
 test('an expanded delivery shows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
   const { page, owner, service } = await startConsole(t);
   const target = await startTarget(t, 503, 200);
-  const id = await subscribe(owner, target.at('/bell'));
+  const id = await subscribe(owner, target.urlOf('/bell'));
   const { event_id } = await createEvent(owner);
   const [first] = await target.waitForArrivals(2);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
@@ -125,7 +125,7 @@ test('the activity feed shows live: delivered, never read, and read after the re
   const target = await startTarget(t);
   await page.getByText('Nothing has happened yet').waitFor();
   await page.getByText('live', { exact: true }).waitFor();
-  await subscribe(owner, target.at('/bell'));
+  await subscribe(owner, target.urlOf('/bell'));
   const { event_id } = await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'Nobody is told' });
 
@@ -144,7 +144,7 @@ test('the activity feed shows live: delivered, never read, and read after the re
 test('the timeline of an occurrence shows its commit, attempts and fetch', async (t) => {
   const { page, owner } = await startConsole(t, { path: 'activity' });
   const target = await startTarget(t, 500, 200);
-  await subscribe(owner, target.at('/bell'));
+  await subscribe(owner, target.urlOf('/bell'));
   const { event_id } = await createEvent(owner);
   await page.getByRole('link', { name: 'Event created' }).click();
   await waitForHeading(page, `Event created /events/${event_id}`);
@@ -162,7 +162,7 @@ test('the paused feed counts new occurrences, sends no requests, and shows them 
   const { page, owner } = await startConsole(t, { path: 'activity' });
   // The target never responds, so that a visible delivery stays pending and would be polled.
   const target = await startTarget(t, () => undefined);
-  await owner.carillon.hooks.create({ target_url: target.at('/bell'), event: 'new_client' });
+  await owner.carillon.hooks.create({ target_url: target.urlOf('/bell'), event: 'new_client' });
   await owner.carillon.clients.create({ client_name: 'Before' });
   await feedRows(page).getByText('pending', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -188,7 +188,7 @@ test('activity is filtered by kind, hook and user, and the filters are in the UR
   const { page, owner, service, open } = await startConsole(t, { path: 'hooks' });
   const member = await service.createUser(owner, 'member');
   const target = await startTarget(t);
-  const id = await subscribe(owner, target.at('/bell'));
+  const id = await subscribe(owner, target.urlOf('/bell'));
   await page.getByRole('link', { name: 'Activity' }).click();
   await createEvent(owner);
   await owner.carillon.clients.create({ client_name: 'A client' });
@@ -281,8 +281,8 @@ test('a hook is deleted after confirmation, and an admin selects whose hooks are
   const member = await service.createUser(owner, 'member');
   const target = await startTarget(t);
   await page.getByText('Nobody is told yet').waitFor();
-  const id = await subscribe(owner, target.at('/mine'));
-  await subscribe(member, target.at('/theirs'));
+  const id = await subscribe(owner, target.urlOf('/mine'));
+  await subscribe(member, target.urlOf('/theirs'));
   await page.getByRole('link', { name: 'Event created' }).waitFor();
   assert.equal(await page.getByRole('link', { name: 'Event created' }).count(), 1);
   await page.getByLabel('Whose hooks').selectOption(member.userId);
@@ -313,8 +313,8 @@ test('the overview shows onboarding for a new account, then counts delivered and
 
   const good = await startTarget(t);
   const bad = await startTarget(t, 500);
-  await subscribe(owner, good.at('/bell'));
-  const id = await subscribe(owner, bad.at('/bell'));
+  await subscribe(owner, good.urlOf('/bell'));
+  const id = await subscribe(owner, bad.urlOf('/bell'));
   await createEvent(owner);
   await createEvent(owner);
   await Promise.all([good.waitForArrivals(2), bad.waitForArrivals(3)]);
@@ -375,14 +375,14 @@ test('activity of an unknown hook shows an error and stops polling', async (t) =
 test('X8 signing is turned on, rotated with an overlap and turned off; each secret is shown once and verifies deliveries', async (t) => {
   const { page, owner } = await startConsole(t);
   const target = await startTarget(t);
-  const id = await subscribe(owner, target.at('/bell'));
+  const id = await subscribe(owner, target.urlOf('/bell'));
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
   const section = page.getByRole('region', { name: 'Signature' });
   /** Reads the displayed secret and closes the dialog. */
   async function readSecretAndClose(): Promise<string> {
     const code = page.getByRole('figure', { name: 'The secret', exact: true }).locator('pre');
     const secret = (await code.textContent()) ?? '';
-    assert.deepEqual(await axeFindings(page, 'a secret'), []);
+    assert.deepEqual(await findAxeViolations(page, 'a secret'), []);
     await page.getByRole('button', { name: 'I have copied it' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     assert.ok(!(await page.content()).includes(secret));
@@ -402,11 +402,11 @@ test('X8 signing is turned on, rotated with an overlap and turned off; each secr
 
   await section.getByRole('button', { name: 'Rotate' }).click();
   await page.getByLabel('The present secret goes on signing').selectOption('an hour');
-  assert.deepEqual(await axeFindings(page, 'rotating'), []);
+  assert.deepEqual(await findAxeViolations(page, 'rotating'), []);
   await page.getByRole('button', { name: 'Make a new secret' }).click();
   const second = await readSecretAndClose();
   await section.getByText('The one before it signs, too').waitFor();
-  assert.deepEqual(await axeFindings(page, 'a signed hook'), []);
+  assert.deepEqual(await findAxeViolations(page, 'a signed hook'), []);
   const overlapping = await nextDelivery();
   assert.deepEqual([isAccepted(first, overlapping), isAccepted(second, overlapping)], [true, true]);
 

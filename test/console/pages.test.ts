@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
-import { testClock } from '../kit/clock.ts';
-import { axeFindings, type ConsoleWindow, openConsole, startConsole } from '../kit/network/browser.ts';
+import { createTestClock } from '../kit/clock.ts';
+import { type ConsoleWindow, findAxeViolations, openConsole, startConsole } from '../kit/network/browser.ts';
 import { sqlite } from '../kit/service/stores.ts';
 import { type Example, NOW, startExample } from './example.ts';
 import { fillLargeAccount, type LargeAccount } from './large-account.ts';
@@ -83,12 +83,12 @@ test('axe reports no violation on any screen of an account in use, in light and 
       const found: string[] = [];
       for (const path of [...screenNames, ...(await recordPaths(example))]) {
         await openScreen(page, path);
-        found.push(...(await axeFindings(page, path)));
+        found.push(...(await findAxeViolations(page, path)));
       }
       for (const [screen, open] of overlays) {
         await openScreen(page, screen);
         await open(page);
-        found.push(...(await axeFindings(page, `${screen}: ${open}`)));
+        found.push(...(await findAxeViolations(page, `${screen}: ${open}`)));
         await page.reload();
       }
       assert.deepEqual(found, []);
@@ -104,16 +104,16 @@ test('axe reports no violation on the screens of an empty account and before sig
     await t.test(name, { timeout }, async (t) => {
       const signedOutPage = await openConsole(t, service, { as: null, ...window });
       await waitUntilShown(signedOutPage);
-      const found = [...(await axeFindings(signedOutPage, 'signing in'))];
+      const found = [...(await findAxeViolations(signedOutPage, 'signing in'))];
       await openScreen(signedOutPage, 'welcome/leads-nowhere');
-      found.push(...(await axeFindings(signedOutPage, 'a link that leads nowhere')));
-      await openScreen(signedOutPage, new URL(await service.createLink(owner)).hash.slice(2));
-      found.push(...(await axeFindings(signedOutPage, 'welcome')));
+      found.push(...(await findAxeViolations(signedOutPage, 'a link that leads nowhere')));
+      await openScreen(signedOutPage, new URL(await service.createInvitationLink(owner)).hash.slice(2));
+      found.push(...(await findAxeViolations(signedOutPage, 'welcome')));
       const page = await openConsole(t, service, { as: owner, ...window });
       await waitUntilShown(page);
       for (const path of screenNames) {
         await openScreen(page, path);
-        found.push(...(await axeFindings(page, path)));
+        found.push(...(await findAxeViolations(page, path)));
       }
       assert.deepEqual(found, []);
     });
@@ -174,7 +174,7 @@ async function layoutFaultsOn(page: Page, where: string): Promise<readonly strin
 }
 
 test('a large account has no layout faults at 1440, 1024 and 390 px', async (t) => {
-  const service = await sqlite.testService(t, { deps: { clock: testClock(NOW) } });
+  const service = await sqlite.testService(t, { deps: { clock: createTestClock(NOW) } });
   const owner = await service.createAccount('acme.test');
   const account = await fillLargeAccount(service, owner);
   const page = await openConsole(t, service, { as: owner, ...WINDOWS[0] });

@@ -197,7 +197,7 @@ test('takes a screenshot of every screen in every look', async (t) => {
     const out = await openConsole(t, example.service, { as: null, ...window });
     await waitUntilShown(out);
     if (isRequested('sign-in')) await takeScreenshot(out, 'sign-in', look);
-    const link = await example.service.createLink(example.owner);
+    const link = await example.service.createInvitationLink(example.owner);
     await openScreen(out, new URL(link).hash.slice(2));
     if (isRequested('welcome')) await takeScreenshot(out, 'welcome', look);
     const page = await openConsole(t, example.service, { as: example.owner, hasPassphrase: true, ...window });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { testClock } from '../kit/clock.ts';
+import { createTestClock } from '../kit/clock.ts';
 import { openConsole, PASSPHRASE, startConsole } from '../kit/network/browser.ts';
 import { sqlite } from '../kit/service/stores.ts';
 
@@ -30,7 +30,7 @@ test('the link of the first start sets the passphrase of the owner, signs in, an
   const service = await sqlite.testService(t);
   const { firstAccount } = service.service;
   assert.ok(firstAccount !== undefined);
-  const link = `${service.baseUrl}/#/welcome/${firstAccount.token}`;
+  const link = `${service.baseUrl}/#/welcome/${firstAccount.invitationToken}`;
   const page = await openConsole(t, service, { as: null });
   await page.goto(link);
   await page.getByRole('heading', { name: 'Welcome to Carillon' }).waitFor();
@@ -92,7 +92,7 @@ test('a reset link replaces the passphrase and ends existing sessions', async (t
 test('a withdrawn invitation is rejected', async (t) => {
   const { service, owner, page, open } = await startConsole(t, { path: 'people' });
   const member = await service.createUser(owner, 'member');
-  const link = await service.createLink(member);
+  const link = await service.createInvitationLink(member);
   await page.reload();
   await page.getByRole('button', { name: 'What to do with Test member' }).click();
   await page.getByRole('menuitem', { name: 'Withdraw the link' }).click();
@@ -103,7 +103,7 @@ test('a withdrawn invitation is rejected', async (t) => {
 });
 
 test('a wrong passphrase shows an error, and too many attempts show how long to wait', async (t) => {
-  const { open, owner } = await startConsole(t, {}, { deps: { clock: testClock() } });
+  const { open, owner } = await startConsole(t, {}, { deps: { clock: createTestClock() } });
   const page = await open({ as: null });
   const button = page.getByRole('button', { name: /^(Sign in|Again in)/ });
   await signIn(page, owner.domain, `owner@${owner.domain}`, 'wrong');
@@ -188,7 +188,7 @@ test('a banner warns about unencrypted HTTP, except on a loopback address', asyn
 
 test('a link opened while the service is unreachable shows a connection error, and works afterwards', async (t) => {
   const { service, owner, open } = await startConsole(t);
-  const link = await service.createLink(await service.createUser(owner, 'member'));
+  const link = await service.createInvitationLink(await service.createUser(owner, 'member'));
   const page = await open({ as: null });
   await page.route('**/console/invitation', (route) => route.abort());
   await page.goto(link);
@@ -219,7 +219,7 @@ test('a tab reloads when another tab signs in as a different user or signs out',
   await page.getByRole('link', { name: 'Account Owner' }).waitFor();
   const member = await service.createUser(owner, 'member');
   const other = await page.context().newPage();
-  await setPassphrase(other, await service.createLink(member), OTHER_PASSPHRASE);
+  await setPassphrase(other, await service.createInvitationLink(member), OTHER_PASSPHRASE);
   await other.getByRole('link', { name: 'Test member' }).waitFor();
   await page.getByRole('link', { name: 'Test member' }).waitFor();
   await other.getByRole('button', { name: 'Sign out' }).click();

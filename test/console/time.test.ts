@@ -5,7 +5,7 @@ import {
   dayOrEmpty,
   daysBetween,
   describeDueDate,
-  formatDay,
+  formatDayAndTime,
   formatDayRange,
   plusDays,
   replaceDay,
@@ -274,10 +274,10 @@ test('a timer that ran over the weekend asks for the time worked', async (t) => 
 const NO_DATE = '0000-00-00 00:00:00';
 
 test('showDay formats a day, with its time if it has one', () => {
-  assert.equal(formatDay('2027-04-20 00:00:00'), '20 Apr 2027');
-  assert.equal(formatDay('2027-04-02 14:30:00'), '2 Apr 2027, 14:30');
-  assert.equal(formatDay('2027-12-31'), '31 Dec 2027');
-  assert.equal(formatDay(NO_DATE), '');
+  assert.equal(formatDayAndTime('2027-04-20 00:00:00'), '20 Apr 2027');
+  assert.equal(formatDayAndTime('2027-04-02 14:30:00'), '2 Apr 2027, 14:30');
+  assert.equal(formatDayAndTime('2027-12-31'), '31 Dec 2027');
+  assert.equal(formatDayAndTime(NO_DATE), '');
 });
 
 test('showSpan formats a range; equal ends are shown once, missing ends are omitted', () => {

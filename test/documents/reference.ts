@@ -25,7 +25,7 @@ export function optionsDocument(): string {
   const rows = (Object.values(options) as Option<unknown>[]).map((row) => [
     inlineCode(`--${row.flag}`),
     inlineCode(environmentVariableOf(row.flag)),
-    row.shape,
+    row.placeholder,
     defaultOf(row),
     row.description + (row.isSecret ? ' Never shown in a log.' : ''),
   ]);
@@ -210,8 +210,8 @@ function resourceDefinition(routes: readonly Route[], resourceType: IntegrationR
   };
   const parent = parentResources[resourceType];
   const [key, list] = [`${resourceType}_id`, requireRoute('GET', path)];
-  const creation = requireRoute('POST', parent === undefined ? path : `${path}/{${parent}_id}`).body;
-  const change = requireRoute('PUT', `${path}/{${key}}`).body;
+  const creation = requireRoute('POST', parent === undefined ? path : `${path}/{${parent}_id}`).bodySchema;
+  const change = requireRoute('PUT', `${path}/{${key}}`).bodySchema;
   return {
     name: resourceType,
     plural: path.slice(1),

@@ -100,12 +100,12 @@ function fieldTable(rows: readonly Route[]): string {
   const created = rows.find((row) => row.method === 'POST' && row.status === 201);
   const changed = rows.find((row) => row.method === 'PUT');
   const output = { ...recordPropertiesOf(created?.responseSchema ?? {}), ...outputFieldsOf(rows) };
-  const input = { ...propertiesOf(created?.body), ...propertiesOf(changed?.body) };
+  const input = { ...propertiesOf(created?.bodySchema), ...propertiesOf(changed?.bodySchema) };
   const lines = [...new Set([...Object.keys(output), ...Object.keys(input)])].map((name) => [
     inlineCode(name),
     String((input[name] ?? output[name])?.description ?? ''),
     output[name] === undefined ? '–' : outputFormat(output[name]),
-    inputFormat(name, created?.body, changed?.body),
+    inputFormat(name, created?.bodySchema, changed?.bodySchema),
   ]);
   return markdownTable(['Field', 'Meaning', 'Answered as', 'Written as'], lines);
 }

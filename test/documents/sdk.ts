@@ -75,8 +75,8 @@ function resourceCode(
   const [input, changes, filters] = [`${stem}Input`, `${stem}Changes`, `${stem}Filters`];
   const [outputFields, inputFields, changeFields] = [
     recordPropertiesOf(one.responseSchema),
-    propertiesOf(creation.body),
-    propertiesOf(change?.body),
+    propertiesOf(creation.bodySchema),
+    propertiesOf(change?.bodySchema),
   ];
   const listFields = omitProperties(recordPropertiesOf(list.responseSchema), outputFields);
   const item = isEmpty(listFields) ? type : `Listed${type}`;
@@ -112,7 +112,7 @@ function resourceCode(
       : `/** ${withArticle('A')} as returned in lists. */
     export type ${item} = ${type} & {${fieldDeclarations(listFields, (schema) => (key in itemsOf(schema) ? `readonly ${type}[]` : outputType(schema)))}};`,
     `/** Input to create ${withArticle('a')} (${clauses}). */
-    export type ${input} = ${inputTypeOf(inputFields, requiredNamesOf(creation.body))};`,
+    export type ${input} = ${inputTypeOf(inputFields, requiredNamesOf(creation.bodySchema))};`,
     change === undefined
       ? ''
       : `/** Fields of ${withArticle('a')} that can be changed (${clauses}). */

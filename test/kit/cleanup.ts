@@ -12,20 +12,20 @@ export async function withCleanup<T>(work: (context: Cleanup) => Promise<T>): Pr
 }
 
 /** The functions to run at the end of each test or file, in the order of registration. */
-const stacks = new WeakMap<Cleanup, (() => unknown)[]>();
+const cleanupStacks = new WeakMap<Cleanup, (() => unknown)[]>();
 
 /**
  * Runs `close` when the test ends. The function that was registered last runs first, whereas node:test runs them in the
  * order of registration.
  */
 export function atEnd(context: Cleanup, close: () => unknown): void {
-  const registered = stacks.get(context);
-  if (registered !== undefined) {
-    registered.push(close);
+  const existingStack = cleanupStacks.get(context);
+  if (existingStack !== undefined) {
+    existingStack.push(close);
     return;
   }
   const stack = [close];
-  stacks.set(context, stack);
+  cleanupStacks.set(context, stack);
   context.after(async () => {
     const errors: unknown[] = [];
     for (let next = stack.pop(); next !== undefined; next = stack.pop()) {

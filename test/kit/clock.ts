@@ -9,26 +9,29 @@ export type TestClock = Clock & {
   /** Changes the wall clock. The monotonic clock and timers are not affected. */
   jump(milliseconds: number): void;
   /** The remaining times of the active timers in milliseconds, soonest first. */
-  readonly pending: readonly number[];
+  readonly remainingDelaysMs: readonly number[];
 };
 
 /** Start of a test clock: a Thursday in the past, so that a use of the real clock is noticed. */
-export const TEST_EPOCH = Date.UTC(2025, 4, 1, 12);
+export const TEST_CLOCK_START = Date.UTC(2025, 4, 1, 12);
 
 type Timer = { readonly dueAt: number; readonly run: () => void };
 
 /** Creates a clock that starts at `startTime` and stands still until it is advanced. */
-export function testClock(epoch = TEST_EPOCH): TestClock {
-  let now = epoch;
+export function createTestClock(startTime = TEST_CLOCK_START): TestClock {
+  let now = startTime;
   let wallClockOffsetMs = 0;
   const timers = new Set<Timer>();
   const nextTimerBefore = (end: number) => {
-    const due = [...timers].filter((timer) => timer.dueAt <= end);
-    return due.reduce<Timer | undefined>((first, one) => (first && first.dueAt <= one.dueAt ? first : one), undefined);
+    const dueTimers = [...timers].filter((timer) => timer.dueAt <= end);
+    return dueTimers.reduce<Timer | undefined>(
+      (first, one) => (first && first.dueAt <= one.dueAt ? first : one),
+      undefined,
+    );
   };
   return {
     now: () => now + wallClockOffsetMs,
-    monotonic: () => now - epoch,
+    monotonic: () => now - startTime,
     after(waitMs, run) {
       const timer = { dueAt: now + Math.max(0, waitMs), run };
       timers.add(timer);
@@ -48,7 +51,7 @@ export function testClock(epoch = TEST_EPOCH): TestClock {
     jump(milliseconds) {
       wallClockOffsetMs += milliseconds;
     },
-    get pending() {
+    get remainingDelaysMs() {
       return [...timers].map((timer) => timer.dueAt - now).sort((a, b) => a - b);
     },
   };
@@ -70,22 +73,22 @@ export type PausableClock = Clock & {
   suspend(milliseconds: number): void;
 };
 
-export function pausableClock(): PausableClock {
-  let monotonic = 0;
+export function createPausableClock(): PausableClock {
+  let monotonicMs = 0;
   let suspendedMs = 0;
   const timers = new Set<Timer>();
   return {
-    now: () => TEST_EPOCH + monotonic + suspendedMs,
-    monotonic: () => monotonic,
+    now: () => TEST_CLOCK_START + monotonicMs + suspendedMs,
+    monotonic: () => monotonicMs,
     after(waitMs, run) {
-      const timer = { dueAt: monotonic + Math.max(0, waitMs), run };
+      const timer = { dueAt: monotonicMs + Math.max(0, waitMs), run };
       timers.add(timer);
       return () => void timers.delete(timer);
     },
     pause(milliseconds) {
-      monotonic += milliseconds;
-      const due = [...timers].filter(({ dueAt }) => dueAt <= monotonic);
-      for (const timer of due.toSorted((one, other) => one.dueAt - other.dueAt)) {
+      monotonicMs += milliseconds;
+      const dueTimers = [...timers].filter(({ dueAt }) => dueAt <= monotonicMs);
+      for (const timer of dueTimers.toSorted((one, other) => one.dueAt - other.dueAt)) {
         if (timers.delete(timer)) timer.run();
       }
     },

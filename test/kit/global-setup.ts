@@ -16,7 +16,7 @@ export async function globalSetup(): Promise<void> {
   if (process.env.TEST_STORES === 'SQLite') return;
   if (!process.env.TEST_DATABASE_URL) {
     const server = await startPostgres();
-    process.env.TEST_DATABASE_URL = server.address;
+    process.env.TEST_DATABASE_URL = server.url;
     stopDatabase = server.stop;
   }
   await createTemplate();
@@ -49,7 +49,7 @@ async function useBundledKysely(folder: URL): Promise<void> {
 
 async function bundleKysely(entry: string, file: URL, folder: URL): Promise<void> {
   const { NODE_ENV } = process.env;
-  const built = await build({
+  const buildResult = await build({
     configFile: false,
     logLevel: 'silent',
     build: { write: false, minify: false, ssr: true, rolldownOptions: { input: entry } },
@@ -58,10 +58,10 @@ async function bundleKysely(entry: string, file: URL, folder: URL): Promise<void
   // Vite sets NODE_ENV to production, and npm then omits development dependencies.
   if (NODE_ENV === undefined) delete process.env.NODE_ENV;
   else process.env.NODE_ENV = NODE_ENV;
-  if (!('output' in built)) throw new Error('not built');
+  if (!('output' in buildResult)) throw new Error('not built');
   mkdirSync(folder, { recursive: true });
   // Another process may be bundling concurrently: write to a temporary file, then rename.
-  const temporary = new URL(`kysely-${process.pid}.js`, folder);
-  writeFileSync(temporary, built.output[0].code);
-  renameSync(temporary, file);
+  const temporaryFile = new URL(`kysely-${process.pid}.js`, folder);
+  writeFileSync(temporaryFile, buildResult.output[0].code);
+  renameSync(temporaryFile, file);
 }

@@ -17,8 +17,8 @@ export type MeasurementEnvironment = {
 export function currentCommit(): string | undefined {
   const git = (...words: string[]) => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim();
   try {
-    const source = ['src', 'packages', 'demo', 'test', 'bench/*.ts', 'package*.json'];
-    const isChanged = git('status', '--porcelain', '--', ...source).length > 0;
+    const sourcePaths = ['src', 'packages', 'demo', 'test', 'bench/*.ts', 'package*.json'];
+    const isChanged = git('status', '--porcelain', '--', ...sourcePaths).length > 0;
     return isChanged ? undefined : git('rev-parse', '--short=12', 'HEAD');
   } catch {
     return undefined;
@@ -26,7 +26,7 @@ export function currentCommit(): string | undefined {
 }
 
 /** Returns the environment of a measurement that is taken now, on this machine. */
-export function measurementEnvironment(commit: string): MeasurementEnvironment {
+export function readMeasurementEnvironment(commit: string): MeasurementEnvironment {
   const processor = cpus()[0]?.model.trim() ?? 'processor';
   const memory = Math.round(totalmem() / 2 ** 30);
   return {

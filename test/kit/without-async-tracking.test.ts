@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from './service/service.ts';
+import { createTemporaryFolder } from './service/service.ts';
 
 const preload = fileURLToPath(new URL('without-async-tracking.ts', import.meta.url));
 
@@ -15,7 +15,7 @@ test('promises are not tracked', async () => {
 });
 
 test('an uncaught error fails its file without naming a test, and the passing tests are still reported', (t) => {
-  const file = join(temporaryFolder(t), 'stray.test.mjs');
+  const file = join(createTemporaryFolder(t), 'stray.test.mjs');
   writeFileSync(
     file,
     `import { once } from 'node:events';

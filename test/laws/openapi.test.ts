@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createOpenApiDocument } from '../../src/http/routes/openapi.ts';
 import { webhooks } from '../../src/resources/hooks/webhook.ts';
-import { operationsOf, shapeOf, structuralFaults } from '../kit/api/openapi.ts';
+import { findStructuralViolations, operationsOf, shapeOf } from '../kit/api/openapi.ts';
 import { apiRoutes } from '../kit/api/routes.ts';
 import type { Json } from '../kit/service/service.ts';
 
@@ -109,7 +109,7 @@ const documentOf = (): Json =>
   JSON.parse(JSON.stringify(createOpenApiDocument(apiRoutes, 'http://localhost:8080', '0.0.0', webhooks)));
 
 test('X6 the OpenAPI document suits client generators: every schema has one type, every operation its names', () => {
-  assert.deepEqual([...structuralFaults(documentOf()), ...faultsOf(documentOf())], []);
+  assert.deepEqual([...findStructuralViolations(documentOf()), ...faultsOf(documentOf())], []);
 });
 
 test('X6 every request and response schema has its own name', () => {
@@ -165,7 +165,7 @@ test('X6 the OpenAPI document has every limit of the field definitions', () => {
   for (const { method, node, path } of operationsOf(documentOf())) {
     const row = apiRoutes.find((one) => one.method === method && shapeOf(`/v2${one.path}`) === shapeOf(path));
     const documented: Json = node.requestBody?.content['application/json'].schema.properties;
-    for (const [name, accepts] of Object.entries<Json>(row?.body?.properties ?? {})) {
+    for (const [name, accepts] of Object.entries<Json>(row?.bodySchema?.properties ?? {})) {
       const { min = 0, max } = accepts['x-text'] ?? {};
       const { minLength = 0, maxLength } = documented[name];
       assert.deepEqual([minLength, maxLength], [accepts.minLength ?? min, accepts.maxLength ?? max], `${path} ${name}`);
@@ -212,5 +212,5 @@ test('the check detects faults that break client generators', () => {
   }
   const document = documentOf();
   delete document.components.schemas.Event;
-  assert.match(structuralFaults(document).join(), /#\/components\/schemas\/Event has no target/);
+  assert.match(findStructuralViolations(document).join(), /#\/components\/schemas\/Event has no target/);
 });

@@ -59,8 +59,8 @@ test('every pattern of a schema runs in linear time', async () => {
       else visit(one, place);
     }
   };
-  for (const { method, path, parameters, body, responseSchema } of apiRoutes) {
-    visit([parameters, body, responseSchema], `${method} ${path}`);
+  for (const { method, path, parameters, bodySchema, responseSchema } of apiRoutes) {
+    visit([parameters, bodySchema, responseSchema], `${method} ${path}`);
   }
   visit(createOpenApiDocument(apiRoutes, 'http://localhost', '0.0.0', webhooks), 'openapi.json');
   assert.ok(patterns.length > 50, `${patterns.length} patterns`);

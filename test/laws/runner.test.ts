@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { auditActions } from '../../src/audit/actions.ts';
 import { runnerOptions } from '../kit/runner-options.ts';
-import { temporaryFolder } from '../kit/service/service.ts';
+import { createTemporaryFolder } from '../kit/service/service.ts';
 import { mutations } from '../reliability/mutations.ts';
 import { productSources, root } from './source.ts';
 
@@ -20,7 +20,7 @@ function runTestFile(folder: string, source: string) {
 }
 
 test('npm test fails when a test fails or never finishes', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   assert.equal(runTestFile(folder, `test('holds', () => {});`).status, 0);
 
   const failed = runTestFile(folder, `test('does not hold', () => { throw new Error('no'); });`);

@@ -9,7 +9,7 @@ import type { SignedInUser } from '../../packages/sdk/src/people.ts';
 import { FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
 import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
-import { MAX_RECORDS } from '../../src/http/routes/pagination.ts';
+import { MAX_RECORDS_PER_PAGE } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
 import type { publicInvitationFields } from '../../src/resources/invitations/invitations.ts';
@@ -19,18 +19,18 @@ import { apiRoutes, consoleOnlyRoutes } from '../kit/api/routes.ts';
 import {
   OPTIONS,
   PRELUDE,
+  recordSdkCalls,
   routeShapeOf,
   type SdkCall,
-  sdkCalls,
   type TypeAssertion,
   typeAssertionsOf,
 } from '../kit/api/sdk-calls.ts';
-import { type Json, temporaryFolder } from '../kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../kit/service/service.ts';
 import { tscPath } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 
 const controller = new AbortController();
-const calls = await sdkCalls(controller.signal);
+const calls = await recordSdkCalls(controller.signal);
 const publishedResources = Object.keys(new sdk.Carillon({ baseUrl: 'http://127.0.0.1', auth: () => ({}) }));
 const isPublished = ({ method }: SdkCall) =>
   publishedResources.some((resourceType) => method.startsWith(`${resourceType}.`));
@@ -48,7 +48,7 @@ test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {
-  assert.deepEqual([FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE], [MAX_RECORDS, MAX_SCANNED_OCCURRENCES]);
+  assert.deepEqual([FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE], [MAX_RECORDS_PER_PAGE, MAX_SCANNED_OCCURRENCES]);
 });
 
 test('the methods of the SDK cover exactly the API routes, and those of the console client the console routes', () => {
@@ -101,7 +101,7 @@ function undocumentedIn(text: string): string[] {
 
 test('the SDK compiles without the types of Node and of features newer than Node 20', (t) => {
   const compiled = (...files: string[]) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const project = {
       extends: join(root, 'packages/sdk/tsconfig.json'),
       compilerOptions: { noEmit: true, rootDir: '/' },
@@ -110,7 +110,7 @@ test('the SDK compiles without the types of Node and of features newer than Node
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
     return spawnSync(tscPath, ['-p', folder, '--pretty', 'false'], { encoding: 'utf8' }).stdout;
   };
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const unsupported = ['process.exit()', 'Buffer.alloc(1)', 'setImmediate(() => {})', 'Promise.withResolvers()'];
   writeFileSync(join(folder, 'strange.mts'), `${unsupported.join(';\n')};\nexport {};\n`);
   assert.equal(compiled(join(root, 'packages/sdk/src/index.ts'), join(root, 'packages/sdk/src/receiver/index.ts')), '');
@@ -176,10 +176,10 @@ function failingAssertions(folder: string, ...lists: readonly (readonly TypeAsse
 function withChangedRoute(asks: string, change: (row: Json) => void): Route[] {
   return allRoutes.map((row) => {
     if (routeShapeOf(row) !== asks) return row;
-    const { responseSchema, body, parameters } = row;
+    const { responseSchema, bodySchema, parameters } = row;
     const copy: Json = structuredClone({
       responseSchema,
-      body,
+      bodySchema,
       parameters: JSON.parse(JSON.stringify(parameters)),
     });
     change(copy);
@@ -188,7 +188,7 @@ function withChangedRoute(asks: string, change: (row: Json) => void): Route[] {
 }
 
 test('the types of the SDK match the schemas of the service, for every argument and result', async (t) => {
-  const calls = await sdkCalls();
+  const calls = await recordSdkCalls();
   // Simulated schema changes, with the type assertions that must fail for each.
   const drifts: [Route[], string[]][] = [
     [
@@ -205,12 +205,15 @@ test('the types of the SDK match the schemas of the service, for every argument 
       ['tasks.list lists active', 'tasks.each gives active'],
     ],
     [
-      withChangedRoute('POST /clients', ({ body }) => delete body.properties.notes),
+      withChangedRoute('POST /clients', ({ bodySchema }) => delete bodySchema.properties.notes),
       ['clients.create takes these fields'],
     ],
-    [withChangedRoute('POST /tasks/{}', ({ body }) => body.required.push('color')), ['tasks.create takes color']],
     [
-      withChangedRoute('PUT /projects/{}', ({ body }) => body.properties.price.type.pop()),
+      withChangedRoute('POST /tasks/{}', ({ bodySchema }) => bodySchema.required.push('color')),
+      ['tasks.create takes color'],
+    ],
+    [
+      withChangedRoute('PUT /projects/{}', ({ bodySchema }) => bodySchema.properties.price.type.pop()),
       ['projects.update takes price'],
     ],
     [
@@ -226,7 +229,7 @@ test('the types of the SDK match the schemas of the service, for every argument 
   const promises = typeAssertionsOf(calls, allRoutes);
   assert.ok(promises.length > 500, String(promises.length));
   const [wrong, ...found] = failingAssertions(
-    temporaryFolder(t),
+    createTemporaryFolder(t),
     promises,
     ...drifts.map(([drifted]) => typeAssertionsOf(calls, drifted)),
   );
@@ -314,7 +317,7 @@ test('the examples of the SDK fit its types', (t) => {
     ),
   );
   assert.ok(examples.length > 30, `${examples.length} examples`);
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const compilerOptions = {
     noEmit: true,
     rootDir: '/',

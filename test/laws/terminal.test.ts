@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONTROL_CHARACTERS } from '../../src/control-characters.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
-import { apiRoutes, consoleOnlyRoutes, publicRouteRows } from '../kit/api/routes.ts';
+import { apiRoutes, consoleOnlyRoutes, publicRoutes } from '../kit/api/routes.ts';
 import { productSources } from './source.ts';
 
 /** The only files that write to standard output or standard error. Both files escape control characters. */
@@ -30,8 +30,8 @@ test('all output goes through screen.ts and all log lines through log-writer.ts,
 
 test('C4 every label and email field rejects control characters, in all route groups', () => {
   const named: { name: string; schema: JsonSchema; where: string }[] = [];
-  for (const { method, path, body } of [...apiRoutes, ...consoleOnlyRoutes, ...publicRouteRows]) {
-    const { properties = {} } = (body ?? {}) as { properties?: Readonly<Record<string, JsonSchema>> };
+  for (const { method, path, bodySchema } of [...apiRoutes, ...consoleOnlyRoutes, ...publicRoutes]) {
+    const { properties = {} } = (bodySchema ?? {}) as { properties?: Readonly<Record<string, JsonSchema>> };
     for (const [name, schema] of Object.entries(properties))
       if (/(?:^|_)(?:label|email)$/.test(name)) named.push({ name, schema, where: `${method} ${path}` });
   }

@@ -5,7 +5,7 @@ import {
   endOfDayMs,
   isDueBeforeStart,
   parseCalendarTime,
-  parseDay,
+  parseCompactDay,
   startOfDayMs,
 } from '../../src/http/fields/dates.ts';
 
@@ -39,7 +39,7 @@ test('C9 yyyymmdd is accepted exactly if the day exists', () => {
     fc.property(anyDate, ([year, month, day]) => {
       const [y, m, d] = [fourDigits(year), twoDigits(month), twoDigits(day)];
       const wanted = isRealDay(year, month, day) ? `${y}-${m}-${d}` : undefined;
-      assert.equal(parseDay(`${y}${m}${d}`), wanted);
+      assert.equal(parseCompactDay(`${y}${m}${d}`), wanted);
       assert.equal(parseCalendarTime(`${y}${m}${d}`), wanted && `${wanted} 00:00:00`);
       assert.equal(parseCalendarTime(`${y}-${m}-${d} 12:34:56`), wanted && `${wanted} 12:34:56`);
     }),
@@ -56,7 +56,7 @@ test('C9 text in neither format is not a date', () => {
     fc.property(fc.string({ unit: 'binary', maxLength: 24 }), (text) => {
       fc.pre(!/^\d{8}$/.test(text) && !/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/.test(text));
       assert.equal(parseCalendarTime(text), undefined);
-      assert.equal(parseDay(text), undefined);
+      assert.equal(parseCompactDay(text), undefined);
     }),
   );
 });

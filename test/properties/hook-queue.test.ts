@@ -76,7 +76,7 @@ class QueueModel {
       case 'have read':
         return this.#finishRead();
       case 'begin': {
-        const row = this.queue.takeNextPending(0);
+        const row = this.queue.takeNextPendingDelivery(0);
         if (row !== undefined) this.#inFlight.push(this.queue.beginAttempt(row, 0));
         return row !== undefined;
       }
@@ -100,16 +100,22 @@ class QueueModel {
   #deliverCommitEvent(which: number): boolean {
     if (this.#unacknowledged.length === 0) return false;
     const [rows] = this.#unacknowledged.splice(which % this.#unacknowledged.length, 1);
-    if (rows === undefined) this.queue.hasUnreadPending = true;
+    if (rows === undefined) this.queue.hasUnreadPendingDeliveries = true;
     else this.queue.pushDeliveries(rows, 0);
     return true;
   }
 
   #beginRead(): boolean {
     const { queue } = this;
-    if (queue.isPrefetching || !queue.isEmpty || !queue.hasUnreadPending || !queue.canStartPending(0)) return false;
+    if (
+      queue.isPrefetching ||
+      !queue.hasNoWaitingDeliveries ||
+      !queue.hasUnreadPendingDeliveries ||
+      !queue.canStartPendingDelivery(0)
+    )
+      return false;
     queue.isPrefetching = true;
-    queue.hasUnreadPending = false;
+    queue.hasUnreadPendingDeliveries = false;
     this.#reading = this.#pending
       .filter((row) => Number(row.position) > queue.feedReadPosition)
       .slice(0, READ_CONCURRENCY);
@@ -129,7 +135,7 @@ class QueueModel {
     if (flight === undefined) return false;
     this.delivered.push(flight.pendingDelivery.position);
     this.queue.finishAttempt({
-      flight,
+      attempt: flight,
       decision: { is: 'delivered' },
       outcome: '200',
       reason: '',

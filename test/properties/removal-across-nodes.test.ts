@@ -10,7 +10,7 @@ import { withRowLocks } from '../../src/store/prepared-queries.ts';
 import { atEnd } from '../kit/cleanup.ts';
 import { openStoreAt } from '../kit/database/database.ts';
 import { eventually } from '../kit/eventually.ts';
-import { leaseOwners, pendingDeliveryIds, personAt, registeredNodeIds } from '../kit/service/nodes.ts';
+import { readLeaseOwners, readPendingDeliveryIds, readRegisteredNodeIds, userAtNode } from '../kit/service/nodes.ts';
 import type { TestService } from '../kit/service/service.ts';
 import { sharedStores } from '../kit/service/stores.ts';
 
@@ -81,13 +81,13 @@ function createScriptedTargets(scripts: readonly TargetScript[]): {
   const counts = new Map<number, number>();
   return {
     started,
-    async attempt({ target, signal, onDialled }) {
+    async attempt({ target, signal, onBeforeSend }) {
       const hook = Number(new URL(target).pathname.slice(1));
       const count = counts.get(hook) ?? 0;
       counts.set(hook, count + 1);
       started.push({ hook, at: Date.now() });
       const { outcomes, takesMs } = scripts[hook] ?? { outcomes: [], takesMs: [] };
-      onDialled?.();
+      onBeforeSend?.();
       if (signal.aborted) return { kind: 'local_error', code: 'stopped', durationMs: 0 };
       await wait(takesMs[count % takesMs.length] ?? 0);
       return outcomes[count] ?? answered(200);
@@ -107,7 +107,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
   async function startNode(t: TestContext, database: string, attempt: SendAttempt): Promise<Node> {
     const { realClock, ...controls } = pausableRealClock();
     const options = { retryWaits: '20ms,40ms' };
-    return { ...(await testService(t, { database, options, deps: { attempt, realClock } })), ...controls };
+    return { ...(await testService(t, { database, options, deps: { sendAttempt: attempt, realClock } })), ...controls };
   }
 
   /** Checks the state of each hook: it must follow from its attempts, in the order in which they were stored. */
@@ -165,7 +165,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const owner = await first.createAccount('acme.test');
     const create = (index: number) => {
       const node = nodes[index % nodes.length] ?? first;
-      return personAt(node, owner).carillon;
+      return userAtNode(node, owner).carillon;
     };
     for (let index = 0; index < HOOKS; index += 1) {
       await create(index).hooks.create({ target_url: `http://127.0.0.1:9/${index}`, event: 'new_event' });
@@ -176,7 +176,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     }
     const store = await openStoreAt(t, database, { openAs: 'command' });
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       20_000,
     );
@@ -189,16 +189,16 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       const node = both[round % 2];
       round += 1;
       const store = await openStoreAt(t, both[0]?.database ?? '', { openAs: 'command' });
-      const before = await registeredNodeIds(store);
+      const before = await readRegisteredNodeIds(store);
       node?.pause();
       // The other node evicts the paused node and claims its hook queues, while its attempts still complete.
       await eventually(
-        () => registeredNodeIds(store),
+        () => readRegisteredNodeIds(store),
         (now) => now.length < before.length,
       );
       node?.resume();
       await eventually(
-        () => registeredNodeIds(store),
+        () => readRegisteredNodeIds(store),
         (now) => now.length === before.length,
       );
     });
@@ -230,7 +230,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const attempt: SendAttempt = ({ target }) =>
       new Promise((resolve) => openAttempts.set(new URL(target).pathname, resolve));
     const options = { retryWaits: '10s,10s' };
-    const stoppingNode = await testService(t, { database, options, deps: { attempt } });
+    const stoppingNode = await testService(t, { database, options, deps: { sendAttempt: attempt } });
     const owner = await stoppingNode.createAccount('acme.test');
     const [slow, fails] = ['/slow', '/fails'].map((path) =>
       owner.carillon.hooks.create({ target_url: `http://127.0.0.1:9${path}`, event: 'new_event' }),
@@ -246,7 +246,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       database,
       options,
       deps: {
-        async attempt({ target }) {
+        async sendAttempt({ target }) {
           started.push(new URL(target).pathname);
           return answered(200);
         },
@@ -286,16 +286,16 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       .select('lease_owner')
       .where('hook_id', '=', failsId)
       .executeTakeFirstOrThrow();
-    assert.equal(lease_owner, (await registeredNodeIds(store))[0], 'the lease is kept until the result is stored');
+    assert.equal(lease_owner, (await readRegisteredNodeIds(store))[0], 'the lease is kept until the result is stored');
     unlock.resolve();
     await lockTransaction;
     await stopped;
     const owners = await eventually(
-      () => leaseOwners(store),
+      () => readLeaseOwners(store),
       (all) => (all.get(String(failsId)) ?? 0) !== 0,
     );
     assert.notEqual(owners.get(String(failsId)), lease_owner);
-    const { data } = await personAt(other, owner).carillon.hooks.list({ state: 'failing' });
+    const { data } = await userAtNode(other, owner).carillon.hooks.list({ state: 'failing' });
     assert.deepEqual(
       data.map((hook) => [hook.id, hook.failures]),
       [[String(failsId), '1']],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { apiKey, Carillon } from '../../packages/sdk/src/index.ts';
 import { eventually } from '../kit/eventually.ts';
 import { startTarget } from '../kit/network/target.ts';
-import { carillonJson } from '../kit/service/command.ts';
+import { runCarillonJson } from '../kit/service/command.ts';
 import { startProcess } from '../kit/service/service-process.ts';
 
 /**
@@ -30,16 +30,16 @@ const target = await startTarget(context, (response, { path: wanted }) => {
 });
 
 const createAccount = (domain: string) =>
-  carillonJson(['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { environment });
+  runCarillonJson(['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`], { environment });
 const acme = await createAccount('acme.test');
 const other = await createAccount('other.test');
 const member = ['--domain', 'acme.test', '--email', 'member@acme.test'];
-const { user_id } = await carillonJson(['users', 'create', ...member, '--role', 'member'], { environment });
-const { key: memberKey } = await carillonJson(['keys', 'create', ...member], { environment });
+const { user_id } = await runCarillonJson(['users', 'create', ...member, '--role', 'member'], { environment });
+const { key: memberKey } = await runCarillonJson(['keys', 'create', ...member], { environment });
 const narrow = ['keys', 'create', ...member, '--permissions', 'events:read', '--label', 'narrow'];
-const { key: narrowKey } = await carillonJson(narrow, { environment });
-const revoked = await carillonJson(['keys', 'create', ...member, '--label', 'revoked'], { environment });
-await carillonJson(['keys', 'revoke', '--domain', 'acme.test', '--id', revoked.id], { environment });
+const { key: narrowKey } = await runCarillonJson(narrow, { environment });
+const revoked = await runCarillonJson(['keys', 'create', ...member, '--label', 'revoked'], { environment });
+await runCarillonJson(['keys', 'revoke', '--domain', 'acme.test', '--id', revoked.id], { environment });
 
 const service = await startProcess({ ...environment, CARILLON_PORT: '0' });
 const clientOf = (domain: string, key: string) =>
@@ -48,13 +48,13 @@ const owner = clientOf('acme.test', acme.key);
 const day = { start_date: '20270101', due_date: '20270102' };
 
 const hooks = {
-  live: await owner.hooks.create({ target_url: target.at('/live'), event: 'new_event' }),
-  failing: await owner.hooks.create({ target_url: target.at('/failing'), event: 'new_client' }),
-  refusing: await owner.hooks.create({ target_url: target.at('/refusing'), event: 'completed_task' }),
-  hanging: await owner.hooks.create({ target_url: target.at('/hanging'), event: 'new_task' }),
-  deleted: await owner.hooks.create({ target_url: target.at('/deleted'), event: 'new_project' }),
+  live: await owner.hooks.create({ target_url: target.urlOf('/live'), event: 'new_event' }),
+  failing: await owner.hooks.create({ target_url: target.urlOf('/failing'), event: 'new_client' }),
+  refusing: await owner.hooks.create({ target_url: target.urlOf('/refusing'), event: 'completed_task' }),
+  hanging: await owner.hooks.create({ target_url: target.urlOf('/hanging'), event: 'new_task' }),
+  deleted: await owner.hooks.create({ target_url: target.urlOf('/deleted'), event: 'new_project' }),
   others: await clientOf('other.test', other.key).hooks.create({
-    target_url: target.at('/others'),
+    target_url: target.urlOf('/others'),
     event: 'new_event',
   }),
 };

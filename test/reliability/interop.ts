@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startTestService, temporaryFolder } from '../kit/service/service.ts';
+import { createTemporaryFolder, startTestService } from '../kit/service/service.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from './reliability-test.ts';
 
 /** Reliability test X9 with khal, an independent calendar program (`apt-get install khal`). */
@@ -34,7 +34,7 @@ path = ${join(folder, 'khal.db')}
 `;
 
 async function execute({ context, log }: RunParameters): Promise<RunResult> {
-  const folder = temporaryFolder(context);
+  const folder = createTemporaryFolder(context);
   const config = join(folder, 'khal.conf');
   writeFileSync(config, createConfig(folder));
   const khal = (...args: readonly string[]) =>

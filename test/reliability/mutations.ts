@@ -97,7 +97,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a line is printed without escaping control characters',
     file: 'src/cli/output/screen.ts',
-    changes: [["return typeof line === 'string' ? printable(line)", "return typeof line === 'string' ? line"]],
+    changes: [["return typeof line === 'string' ? toPrintable(line)", "return typeof line === 'string' ? line"]],
     caughtBy: {
       file: 'test/stories/operations/observability.test.ts',
       name: 'no response of a service can control the terminal of its client, neither a record nor an error',
@@ -200,8 +200,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/delivery/dispatcher/dispatcher.ts',
     changes: [
       [
-        '    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n',
-        "    const flight = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#deps.store.write(count).catch(() => undefined);\n",
+        '    const attempt = queue.beginAttempt(pendingDelivery, clock.now());\n',
+        "    const attempt = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#deps.store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -283,7 +283,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a limit above 1000 is not clamped',
     file: 'src/http/routes/pagination.ts',
-    changes: [['Math.min(limit, MAX_RECORDS)', 'limit']],
+    changes: [['Math.min(limit, MAX_RECORDS_PER_PAGE)', 'limit']],
     caughtBy: {
       file: 'src/http/routes/pagination.test.ts',
       name: 'C7 a limit above 1000 is treated as 1000 in events, also in paging',
@@ -336,8 +336,8 @@ export const mutations: readonly Mutation[] = [
         '  deps: AttemptDeps,\n  { request, getRemainingMs }: TimedAttempt,\n  connection: Connection,',
       ],
       [
-        '  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
-        '  const { userAgent, clock } = deps;\n  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();',
+        '  const { promise, resolve, reject } = Promise.withResolvers<OutcomeWithoutDuration | typeof STALE_CONNECTION>();',
+        '  const { userAgent, clock } = deps;\n  const { promise, resolve, reject } = Promise.withResolvers<OutcomeWithoutDuration | typeof STALE_CONNECTION>();',
       ],
     ],
     caughtBy: {
@@ -412,7 +412,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'the response for an Idempotency-Key is stored outside the transaction',
     file: 'src/http/routes/idempotency.ts',
-    changes: [['  tx.withCommit(storePromise);', '  storePromise.catch(() => undefined);']],
+    changes: [['  tx.sendWithCommit(storePromise);', '  storePromise.catch(() => undefined);']],
     caughtBy: {
       file: 'test/stories/api/idempotency.test.ts',
       name: 'X4 the record and the stored response are written in one transaction: neither exists without the other',

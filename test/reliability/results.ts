@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type MeasurementEnvironment, measurementEnvironment } from '../kit/surroundings.ts';
+import { type MeasurementEnvironment, readMeasurementEnvironment } from '../kit/surroundings.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
 
 /** Stored result of a full run: the counters, the machine and the commit. */
@@ -28,7 +28,7 @@ function writeResult(id: string, result: StoredResult | SmokeResult): void {
 }
 
 export function storeSmokeDuration(seconds: number, commit: string): void {
-  writeResult('quick', { seconds, ...measurementEnvironment(commit) });
+  writeResult('quick', { seconds, ...readMeasurementEnvironment(commit) });
 }
 
 export function smokeResult(): SmokeResult | undefined {
@@ -45,7 +45,7 @@ export function storeResult(
 ): void {
   const previous = resultOf(reliabilityTest);
   if (run.lacks !== undefined && previous !== undefined && previous.lacks === undefined) return;
-  writeResult(reliabilityTest.id, { ...run, ...measurementEnvironment(run.commit) });
+  writeResult(reliabilityTest.id, { ...run, ...readMeasurementEnvironment(run.commit) });
 }
 
 /** Returns the stored result of a test, or undefined if its full run has never been made. */

@@ -20,7 +20,7 @@ export function timeOrEmpty(timestamp: string): string {
 }
 
 /** Formats an API timestamp as `20 Apr 2027` or `20 Apr 2027, 14:30`; `''` when no date is set. */
-export function formatDay(timestamp: string): string {
+export function formatDayAndTime(timestamp: string): string {
   const [year = '', month = '', day = ''] = dayOrEmpty(timestamp).split('-');
   if (year === '') return '';
   const time = timeOrEmpty(timestamp);
@@ -29,7 +29,7 @@ export function formatDay(timestamp: string): string {
 
 /** Formats a start and a due date as a range, such as `20 Apr 2027 – 24 Apr 2027`. Either date may be missing. */
 export function formatDayRange(startDate: string, dueDate: string): string {
-  const [startText, dueText] = [formatDay(startDate), formatDay(dueDate)];
+  const [startText, dueText] = [formatDayAndTime(startDate), formatDayAndTime(dueDate)];
   if (startText === dueText || dueText === '') return startText;
   return startText === '' ? `until ${dueText}` : `${startText} – ${dueText}`;
 }

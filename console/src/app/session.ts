@@ -28,7 +28,7 @@ export const session = signal<CurrentSession | 'unknown' | undefined>('unknown')
 export const hasSessionEnded = signal(false);
 
 /** Clears the session after it has expired or was revoked, so that the sign-in form is shown. */
-export function endSession(): void {
+export function clearEndedSession(): void {
   hasSessionEnded.value = session.value !== 'unknown';
   session.value = undefined;
 }
@@ -58,11 +58,11 @@ export function isSignedOutError(error: unknown): boolean {
 }
 
 /** Returns the current session. Throws when signed out, so only components that require a session may call it. */
-export function currentSession(): CurrentSession {
+export function requireSession(): CurrentSession {
   const { value } = session;
   if (value === undefined || value === 'unknown') throw new Error('not signed in');
   return value;
 }
 
 /** Whether the signed-in user has the rights of an admin. An owner has them, too. */
-export const isAdmin = () => currentSession().user.role !== 'member';
+export const isAdmin = () => requireSession().user.role !== 'member';

@@ -6,7 +6,7 @@ import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { currentRoute, hrefTo, type RecordProps, type ScreenProps } from './router.ts';
 import { type ScreenDefinition, screens } from './screens.ts';
-import { currentSession, isAdmin, signOut } from './session.ts';
+import { isAdmin, requireSession, signOut } from './session.ts';
 import { ThemeButton } from './theme.tsx';
 import { describeError, runWithToast } from './use-query.ts';
 import './shell.css';
@@ -38,7 +38,7 @@ export function Shell() {
           onClick={() => setSidebarOpen(!isSidebarOpen)}
         />
         <img src="./bell.svg" alt="" width={20} height={20} />
-        <strong class="cut">{currentSession().company.company_name}</strong>
+        <strong class="cut">{requireSession().company.company_name}</strong>
       </header>
       <Sidebar currentScreen={screen} isOpen={isSidebarOpen} onClose={() => setSidebarOpen(false)} />
       <main>
@@ -61,7 +61,7 @@ function Sidebar({
   isOpen: boolean;
   onClose: () => void;
 }) {
-  const { user, company } = currentSession();
+  const { user, company } = requireSession();
   const sidebarGroups = ['Plan', 'Integrate', 'Account'] as const;
   return (
     <aside class="side" data-open={isOpen} onKeyDown={(event) => event.key === 'Escape' && onClose()}>

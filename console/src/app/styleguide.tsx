@@ -53,7 +53,7 @@ export function Styleguide() {
               label="More"
               items={[
                 { text: 'Duplicate', icon: 'copy', onPick: () => showToast('Duplicated.') },
-                { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => showToast('Deleted.') },
+                { text: 'Delete', icon: 'trash', isDestructive: true, onPick: () => showToast('Deleted.') },
               ]}
             />
             <RadioGroup label="View" value={selectedView} options={viewOptions} onChange={setSelectedView} />

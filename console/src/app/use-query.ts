@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { showToast } from '../components/toast.tsx';
-import { endSession, isSignedOutError } from './session.ts';
+import { clearEndedSession, isSignedOutError } from './session.ts';
 
 /** A query with its data, loading and error state. Previous data stays visible during a reload. */
 export type Query<T> = {
@@ -62,7 +62,7 @@ export async function collectAll<T>(records: AsyncIterable<T>): Promise<readonly
  */
 export function describeError(error: unknown): string {
   if (isSignedOutError(error)) {
-    endSession();
+    clearEndedSession();
     return 'You have been signed out.';
   }
   if (!(error instanceof CarillonError)) return error instanceof Error ? error.message : String(error);

@@ -20,7 +20,7 @@ export function SignIn() {
   const [domain, setDomain] = useState(storedDomain || (hasSessionEnded.value ? apiAccount.domain : ''));
   const [email, setEmail] = useState('');
   const [passphrase, setPassphrase] = useState('');
-  const [waitS, startCountdown] = useCountdown();
+  const [waitSeconds, startCountdown] = useCountdown();
   // Ask for the domain only when needed: a server with a single account does not require it.
   const [needsDomain, setNeedsDomain] = useState(storedDomain !== '');
   const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {
@@ -73,8 +73,8 @@ export function SignIn() {
           onInput={setPassphrase}
           errorText={errorsByField.passphrase}
         />
-        <Button variant="primary" type="submit" disabled={isBusy || waitS > 0}>
-          {formatSubmitLabel(isBusy, waitS)}
+        <Button variant="primary" type="submit" disabled={isBusy || waitSeconds > 0}>
+          {formatSubmitLabel(isBusy, waitSeconds)}
         </Button>
         <p class="small soft">
           No passphrase yet, or forgotten? An admin can make a link for you. Whoever runs the service can, too:{' '}
@@ -85,8 +85,8 @@ export function SignIn() {
   );
 }
 
-function formatSubmitLabel(isBusy: boolean, waitS: number): string {
-  if (waitS > 0) return `Again in ${formatWaitTime(waitS)}`;
+function formatSubmitLabel(isBusy: boolean, waitSeconds: number): string {
+  if (waitSeconds > 0) return `Again in ${formatWaitTime(waitSeconds)}`;
   return isBusy ? 'Signing in…' : 'Sign in';
 }
 

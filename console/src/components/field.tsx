@@ -8,7 +8,7 @@ type FieldProps = {
   /** Validation error, shown instead of the hint. */
   readonly errorText?: string;
   /** Shows the label to screen readers only. */
-  readonly hideLabel?: boolean;
+  readonly isLabelHidden?: boolean;
 };
 
 type FieldFrameProps = FieldProps & { readonly children: (attributes: ControlAttributes) => ComponentChildren };
@@ -20,12 +20,12 @@ type ControlAttributes = {
 };
 
 /** Wraps a form control with its label, and with a hint or validation error below the control. */
-function FieldFrame({ label, hint, errorText, hideLabel = false, children }: FieldFrameProps) {
+function FieldFrame({ label, hint, errorText, isLabelHidden = false, children }: FieldFrameProps) {
   const id = useId();
   const hintOrError = errorText ?? hint;
   return (
     <div class="field">
-      <label for={id} class={hideLabel ? 'hidden-text' : ''}>
+      <label for={id} class={isLabelHidden ? 'hidden-text' : ''}>
         {label}
       </label>
       {children({
@@ -63,7 +63,7 @@ type TextFieldProps = FieldProps & {
   readonly onBlur?: () => void;
 };
 
-export function TextField({ label, hint, errorText, hideLabel, onInput, ...rest }: TextFieldProps) {
+export function TextField({ label, hint, errorText, isLabelHidden, onInput, ...rest }: TextFieldProps) {
   const inputRef = useRef<HTMLInputElement>(null);
   // Call `focus()`, because browsers honor `autofocus` only on page load and when a dialog opens, not in a form that
   // is rendered later.
@@ -71,7 +71,7 @@ export function TextField({ label, hint, errorText, hideLabel, onInput, ...rest 
     if (rest.autoFocus) inputRef.current?.focus();
   }, []);
   return (
-    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} errorText={errorText} isLabelHidden={isLabelHidden}>
       {(controlAttributes) => (
         <input
           ref={inputRef}
@@ -92,9 +92,9 @@ type TextAreaProps = FieldProps & {
   readonly onKeyDown?: (event: KeyboardEvent) => void;
 };
 
-export function TextArea({ label, hint, errorText, hideLabel, onInput, ...rest }: TextAreaProps) {
+export function TextArea({ label, hint, errorText, isLabelHidden, onInput, ...rest }: TextAreaProps) {
   return (
-    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} errorText={errorText} isLabelHidden={isLabelHidden}>
       {(controlAttributes) => (
         <textarea
           class="input"
@@ -118,13 +118,13 @@ export function Select<T extends string>({
   label,
   hint,
   errorText,
-  hideLabel,
+  isLabelHidden,
   options,
   onChange,
   ...rest
 }: SelectProps<T>) {
   return (
-    <FieldFrame label={label} hint={hint} errorText={errorText} hideLabel={hideLabel}>
+    <FieldFrame label={label} hint={hint} errorText={errorText} isLabelHidden={isLabelHidden}>
       {(controlAttributes) => (
         <select
           class="input"

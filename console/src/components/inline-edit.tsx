@@ -16,7 +16,7 @@ export type InlineEditProps = {
   /** Makes the text a link; a pencil button then opens the editor. */
   readonly href?: string;
   /** Placeholder for an empty value. */
-  readonly empty?: string;
+  readonly emptyText?: string;
   /** Saves the value. If the promise rejects, the error is shown at the field, formatted by `formatError`. */
   readonly onSave: (value: string) => Promise<void>;
   readonly formatError: (error: unknown) => string;
@@ -35,8 +35,8 @@ export function InlineEdit(props: InlineEditProps) {
     wasOpen.current = isOpen;
   }, [isOpen]);
   if (isOpen) return <InlineEditor {...props} onClose={() => setOpen(false)} />;
-  const { label, value, type, href, empty = 'None', children } = props;
-  const displayedValue = children ?? (value === '' ? <span class="nothing">{empty}</span> : value);
+  const { label, value, type, href, emptyText = 'None', children } = props;
+  const displayedValue = children ?? (value === '' ? <span class="nothing">{emptyText}</span> : value);
   if (href === undefined) {
     return (
       <button
@@ -81,7 +81,7 @@ function InlineEditor({
 }: InlineEditProps & { readonly onClose: () => void }) {
   const id = useId();
   const fieldRef = useRef<FieldElement>(null);
-  const isKeyboardInput = useRef(false);
+  const wasLastInputByKeyboard = useRef(false);
   const isClosed = useRef(false);
   const [draftValue, setDraftValue] = useState(value);
   const [errorText, setErrorText] = useState<string>();
@@ -129,7 +129,7 @@ function InlineEditor({
     // Blur saves, except while a validation error is shown.
     onBlur: () => errorText === undefined && void saveDraft(),
     onKeyDown: (event: KeyboardEvent) => {
-      isKeyboardInput.current = true;
+      wasLastInputByKeyboard.current = true;
       if (event.key === 'Escape') {
         event.stopPropagation();
         closeEditor();
@@ -154,13 +154,13 @@ function InlineEditor({
           {...fieldAttributes}
           ref={setFieldRef}
           onPointerDown={() => {
-            isKeyboardInput.current = false;
+            wasLastInputByKeyboard.current = false;
           }}
           onChange={(event) => {
             updateDraft(event);
             // With the keyboard, arrow keys only browse the options and Enter saves. With a pointer, selecting an
             // option saves it.
-            if (!isKeyboardInput.current) void saveDraft(event.currentTarget.value);
+            if (!wasLastInputByKeyboard.current) void saveDraft(event.currentTarget.value);
           }}
         >
           {options.map((option) => (
@@ -228,7 +228,7 @@ export function QuickAddField({ label, onAdd, formatError, children }: QuickAddF
     <form class="add-line" onSubmit={addRecord}>
       <TextField
         label={label}
-        hideLabel
+        isLabelHidden
         placeholder={label}
         autoComplete="off"
         value={name}

@@ -4,7 +4,7 @@ import { Icon, type IconName } from './icon.tsx';
 export type MenuItem = {
   readonly text: string;
   readonly icon?: IconName;
-  readonly isDanger?: boolean;
+  readonly isDestructive?: boolean;
   readonly onPick: () => void;
 };
 
@@ -54,12 +54,12 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       </button>
       {isOpen && (
         <div role="menu" aria-label={label} tabIndex={-1} onKeyDown={handleKeyDown}>
-          {items.map(({ text, icon, isDanger, onPick }) => (
+          {items.map(({ text, icon, isDestructive, onPick }) => (
             <button
               key={text}
               type="button"
               role="menuitem"
-              class={isDanger ? 'danger' : ''}
+              class={isDestructive ? 'danger' : ''}
               onClick={() => {
                 setOpen(false);
                 menuRef.current?.querySelector('button')?.focus();

@@ -48,8 +48,8 @@ export function RelativeTime({
 }
 
 /** Formats of `ClockTime`: for a time on the current day, and for any other time. */
-const timeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
-const dateTimeFormat = new Intl.DateTimeFormat('en-GB', {
+const todayTimeFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+const otherDayTimeFormat = new Intl.DateTimeFormat('en-GB', {
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
@@ -67,7 +67,7 @@ export function ClockTime({
 }) {
   const date = parseTimestamp(timestamp);
   if (date === undefined) return <span class="soft">{neverText}</span>;
-  const clockFormat = date.toDateString() === new Date().toDateString() ? timeFormat : dateTimeFormat;
+  const clockFormat = date.toDateString() === new Date().toDateString() ? todayTimeFormat : otherDayTimeFormat;
   return (
     <time class="number" dateTime={date.toISOString()} title={`${timestamp} UTC`}>
       {clockFormat.format(date)}

@@ -14,7 +14,7 @@ import {
   buildWebhookBody,
   describeOutcome,
   explainHookEnd,
-  formatCount,
+  formatCountWithNoun,
   maskTargetUrl,
   recordPathOf,
 } from './delivery-text.ts';
@@ -114,7 +114,7 @@ export function LastDaySparkline({
   const sumCounts = (countName: 'delivered' | 'failed') =>
     hourlyCounts.reduce((total, hourCounts) => total + Number(hourCounts[countName]), 0);
   const [deliveredCount, failedCount] = [sumCounts('delivered'), sumCounts('failed')];
-  const countsText = `${formatCount(deliveredCount, 'delivered', 'delivered')}, ${formatCount(failedCount, 'failed', 'failed')}`;
+  const countsText = `${formatCountWithNoun(deliveredCount, 'delivered', 'delivered')}, ${formatCountWithNoun(failedCount, 'failed', 'failed')}`;
   return (
     <div class="last-day">
       <Sparkline bars={buildSparklineBars(hourlyCounts)} height={height} label={`The last 24 hours: ${countsText}`} />

@@ -136,7 +136,7 @@ export function buildWebhookBody(resourceUrl: string): string {
 }
 
 /** Formats a count with its singular or plural noun: `1 hook`, `1,204 hooks`. */
-export function formatCount(count: number | string, noun: string, plural = `${noun}s`): string {
+export function formatCountWithNoun(count: number | string, noun: string, plural = `${noun}s`): string {
   return `${Number(count).toLocaleString('en')} ${Number(count) === 1 ? noun : plural}`;
 }
 

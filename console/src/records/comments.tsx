@@ -29,7 +29,7 @@ const commentResource: DeletableResource<CommentOrReply> = {
   resource: client.comments,
   idOf: ({ comment_id }) => comment_id,
   nameOf: ({ comment }) => (comment.length > MAX_EXCERPT_LENGTH ? `${comment.slice(0, MAX_EXCERPT_LENGTH)}…` : comment),
-  async findWarning({ reply_count = '0' }) {
+  async findDeleteWarning({ reply_count = '0' }) {
     const replyCount = Number(reply_count);
     if (replyCount === 0) return undefined;
     const warningText = `${formatDependentsSubject(replyCount, 'reply')} ${replyCount === 1 ? 'goes' : 'go'} with it. This cannot be taken back.`;
@@ -75,7 +75,7 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
     new Map<string, string>();
   const [chosenChildId, setChosenChildId] = useState('0');
   // '0' stands for the task itself. Fall back to the task if the chosen subtask was deleted in the meantime.
-  const selectedChildId = childNames.has(chosenChildId) ? chosenChildId : '0';
+  const newCommentChildId = childNames.has(chosenChildId) ? chosenChildId : '0';
   const usersQuery = useQuery(async (signal) => (await client.users.list({}, { signal })).data, []);
   const [replyParentId, setReplyParentId] = useState<string>();
   /** Ids of comments whose replies are expanded. */
@@ -98,7 +98,7 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
       comment={comment}
       authorName={userNameOf(comment.user_id)}
       subject={subject}
-      onDelete={() => deletion.begin(comment)}
+      onDelete={() => deletion.startDelete(comment)}
     />
   );
   /** Renders the task or subtask that a comment is on. */
@@ -112,46 +112,46 @@ export function Comments({ projectId: project_id, task, subjectName, reloadCount
       {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
       {records.rows === undefined && records.errorText === undefined && <LoadingSkeleton lineCount={2} />}
       <ul class="comments" aria-label={`Comments on ${subjectName}`}>
-        {records.rows?.map((thread) => (
-          <li key={thread.comment_id}>
-            {renderComment(thread, renderCommentedChild(thread))}
+        {records.rows?.map((parentComment) => (
+          <li key={parentComment.comment_id}>
+            {renderComment(parentComment, renderCommentedChild(parentComment))}
             <Replies
-              thread={thread}
-              isExpanded={expandedCommentIds.includes(thread.comment_id)}
+              parentComment={parentComment}
+              isExpanded={expandedCommentIds.includes(parentComment.comment_id)}
               renderComment={renderComment}
-              onExpand={() => expandReplies(thread.comment_id)}
+              onExpand={() => expandReplies(parentComment.comment_id)}
             />
-            {replyParentId === thread.comment_id ? (
+            {replyParentId === parentComment.comment_id ? (
               <CommentForm
                 label="Reply"
-                onSubmit={(text) => createComment(text, { parent_id: thread.comment_id })}
+                onSubmit={(text) => createComment(text, { parent_id: parentComment.comment_id })}
                 onCancel={() => setReplyParentId(undefined)}
               />
             ) : (
-              <Button variant="quiet" onClick={() => setReplyParentId(thread.comment_id)}>
+              <Button variant="quiet" onClick={() => setReplyParentId(parentComment.comment_id)}>
                 Reply
               </Button>
             )}
           </li>
         ))}
       </ul>
-      <CommentForm label="Comment" onSubmit={(text) => createComment(text, { subtask_id: selectedChildId })}>
+      <CommentForm label="Comment" onSubmit={(text) => createComment(text, { subtask_id: newCommentChildId })}>
         {task !== undefined && childNames.size > 0 && (
           <Select
             label="About"
-            value={selectedChildId}
+            value={newCommentChildId}
             options={[{ value: '0', text: subjectName }, ...[...childNames].map(([value, text]) => ({ value, text }))]}
             onChange={setChosenChildId}
           />
         )}
       </CommentForm>
-      {deletion.question}
+      {deletion.confirmDialog}
     </section>
   );
 }
 
 type RepliesProps = {
-  readonly thread: ListedComment;
+  readonly parentComment: ListedComment;
   /** Whether all replies are shown; otherwise only those that the list of comments includes. */
   readonly isExpanded: boolean;
   readonly renderComment: (reply: Comment) => ComponentChildren;
@@ -159,8 +159,8 @@ type RepliesProps = {
 };
 
 /** Replies to a comment. The list of comments includes the first replies; expanding loads the remaining replies. */
-function Replies({ thread, isExpanded, renderComment, onExpand }: RepliesProps) {
-  const { comment_id, reply_count, replies } = thread;
+function Replies({ parentComment, isExpanded, renderComment, onExpand }: RepliesProps) {
+  const { comment_id, reply_count, replies } = parentComment;
   const hasMoreReplies = Number(reply_count) > replies.length;
   const remainingRepliesQuery = useQuery<readonly Comment[]>(
     async (signal) =>

@@ -60,14 +60,14 @@ export function ContactList({ clientId }: { readonly clientId?: string }) {
             contact={contact}
             clientField={isAcrossClients ? buildContactClientField(contact, clientsQuery.data) : undefined}
             onChange={records.replace}
-            onDelete={deletion.begin}
+            onDelete={deletion.startDelete}
           />
         )}
         createRecord={(contact_name) =>
           client.contacts.create({ contact_name, ...(client_id !== undefined && { client_id }) })
         }
       />
-      {deletion.question}
+      {deletion.confirmDialog}
     </section>
   );
 }
@@ -99,7 +99,7 @@ function ContactRow({ contact, onChange, onDelete, clientField }: ContactRowProp
           label={`More for ${contact.contact_name}`}
           items={[
             { text: 'Open', icon: 'user', onPick: () => navigate(detailHref) },
-            { text: 'Delete', icon: 'trash', isDanger: true, onPick: () => onDelete(contact) },
+            { text: 'Delete', icon: 'trash', isDestructive: true, onPick: () => onDelete(contact) },
           ]}
         />
       </td>
@@ -111,7 +111,7 @@ export const contactResource: EditableResource<Contact, ContactChanges> & Deleta
   resource: client.contacts,
   idOf: ({ contact_id }) => contact_id,
   nameOf: ({ contact_name }) => contact_name,
-  findWarning: async () => undefined,
+  findDeleteWarning: async () => undefined,
   recreate: (contact) => client.contacts.create(toCreateInput(contact)),
 };
 

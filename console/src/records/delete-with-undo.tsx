@@ -18,7 +18,7 @@ export type DeletableResource<T> = {
   idOf(record: T): string;
   nameOf(record: T): string;
   /** Describes the dependent records that are deleted or changed as well; undefined when there are none. */
-  findWarning(record: T): Promise<DeleteWarning | undefined>;
+  findDeleteWarning(record: T): Promise<DeleteWarning | undefined>;
   /**
    * Creates the record again, for Undo. Omitted for resources whose deletion always needs confirmation and cannot be
    * undone.
@@ -37,7 +37,7 @@ type DeleteCallbacks<T> = {
  * dialog.
  */
 export function useDelete<T>(
-  { resource, idOf, nameOf, findWarning, recreate }: DeletableResource<T>,
+  { resource, idOf, nameOf, findDeleteWarning, recreate }: DeletableResource<T>,
   { onDeleted, onRestored }: DeleteCallbacks<T>,
 ) {
   const [confirmation, setConfirmation] = useState<{ readonly record: T } & DeleteWarning>();
@@ -48,7 +48,7 @@ export function useDelete<T>(
   };
   const startDelete = (record: T) =>
     void runWithToast(async () => {
-      const warning = await findWarning(record);
+      const warning = await findDeleteWarning(record);
       if (warning !== undefined) setConfirmation({ record, ...warning });
       else if (recreate === undefined) await deleteRecord(record, {});
       else
@@ -64,7 +64,7 @@ export function useDelete<T>(
       {confirmation.text}
     </ConfirmDialog>
   );
-  return { begin: startDelete, question: confirmDialog };
+  return { startDelete, confirmDialog };
 }
 
 /**

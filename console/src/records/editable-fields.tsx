@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { GetMethod, UpdateMethod } from '../../../packages/sdk/src/resource-methods.ts';
-import { dayOrEmpty, formatDay, replaceDay } from '../app/calendar-dates.ts';
+import { dayOrEmpty, formatDayAndTime, replaceDay } from '../app/calendar-dates.ts';
 import {
   buildUndoChanges,
   describeFieldError,
@@ -17,7 +17,7 @@ export type FieldDefinition<T, Changes> = {
   readonly label: string;
   readonly type?: InlineEditProps['type'];
   readonly options?: InlineEditProps['options'];
-  readonly empty?: string;
+  readonly emptyText?: string;
   readValue(record: T): string;
   /** Returns the changes to send to the API. They contain only the API fields that this field edits. */
   toChanges(value: string, previousRecord: T): Changes;
@@ -39,50 +39,50 @@ export type EditableResource<T, Changes> = {
 
 type FieldNameOf<T> = keyof T & string;
 
-const readFieldText = <T,>(record: T, field: FieldNameOf<T>) => String(record[field]);
+const readFieldText = <T,>(record: T, fieldName: FieldNameOf<T>) => String(record[fieldName]);
 
 /** Defines a text field. */
 export function defineTextField<T, Changes>(
-  field: FieldNameOf<T>,
+  fieldName: FieldNameOf<T>,
   label: string,
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
   return {
     label,
-    readValue: (record) => readFieldText(record, field),
-    toChanges: (value) => ({ [field]: value }) as Changes,
+    readValue: (record) => readFieldText(record, fieldName),
+    toChanges: (value) => ({ [fieldName]: value }) as Changes,
     ...overrides,
   };
 }
 
 /** Defines the field of a start or due date. */
 export function defineDateField<T, Changes>(
-  field: FieldNameOf<T>,
+  fieldName: FieldNameOf<T>,
   label: string,
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
   return {
     label,
     type: 'date',
-    empty: 'No date',
-    readValue: (record) => dayOrEmpty(readFieldText(record, field)),
+    emptyText: 'No date',
+    readValue: (record) => dayOrEmpty(readFieldText(record, fieldName)),
     toChanges: (value, previousRecord) =>
-      ({ [field]: replaceDay(readFieldText(previousRecord, field), value) }) as Changes,
-    renderValue: (record) => formatDay(readFieldText(record, field)) || undefined,
+      ({ [fieldName]: replaceDay(readFieldText(previousRecord, fieldName), value) }) as Changes,
+    renderValue: (record) => formatDayAndTime(readFieldText(record, fieldName)) || undefined,
     ...overrides,
   };
 }
 
 /** Defines a field with a fixed set of values. */
 export function defineChoiceField<T, Changes>(
-  field: FieldNameOf<T>,
+  fieldName: FieldNameOf<T>,
   label: string,
   options: readonly { readonly value: string; readonly text: string }[],
   overrides: Partial<FieldDefinition<T, Changes>> = {},
 ): FieldDefinition<T, Changes> {
-  return defineTextField(field, label, {
+  return defineTextField(fieldName, label, {
     options,
-    renderValue: (record) => options.find(({ value }) => value === readFieldText(record, field))?.text,
+    renderValue: (record) => options.find(({ value }) => value === readFieldText(record, fieldName))?.text,
     ...overrides,
   });
 }
@@ -153,7 +153,7 @@ export function InlineField<T extends object, Changes extends object>(props: Inl
       value={field.readValue(record)}
       {...(field.type !== undefined && { type: field.type })}
       {...(field.options !== undefined && { options: field.options })}
-      {...(field.empty !== undefined && { empty: field.empty })}
+      {...(field.emptyText !== undefined && { emptyText: field.emptyText })}
       {...(href !== undefined && { href })}
       onSave={saveField}
       formatError={formatError}

@@ -22,7 +22,7 @@ export const projectResource: EditableResource<Project, ProjectChanges> & Deleta
   resource: client.projects,
   idOf: ({ project_id }) => project_id,
   nameOf: ({ project_name }) => project_name,
-  async findWarning({ project_id }) {
+  async findDeleteWarning({ project_id }) {
     const countFilters = { project_id, limit: 1 };
     const [warning, { paging }] = await Promise.all([
       describeDependents([
@@ -92,13 +92,13 @@ export const projectFields = {
     ),
   } satisfies FieldDefinition<Project, ProjectChanges>,
   progress: defineTextField<Project, ProjectChanges>('progress', 'Progress', { type: 'number' }),
-  tags: defineTextField<Project, ProjectChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
-  uri: defineTextField<Project, ProjectChanges>('uri', 'Address', { empty: 'None' }),
+  tags: defineTextField<Project, ProjectChanges>('tags', 'Tags', { emptyText: 'None; several with commas between' }),
+  uri: defineTextField<Project, ProjectChanges>('uri', 'Address', { emptyText: 'None' }),
   description: defineTextField<Project, ProjectChanges>('description', 'Description', {
     type: 'area',
-    empty: 'Add a description',
+    emptyText: 'Add a description',
   }),
-  notes: defineTextField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  notes: defineTextField<Project, ProjectChanges>('notes', 'Notes', { type: 'area', emptyText: 'Add notes' }),
 };
 
 /** Returns the select field for the client of a project. The options always include the current client. */

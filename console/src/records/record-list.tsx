@@ -111,7 +111,7 @@ export function FilterSelect({ name, label, options }: FilterSelectProps) {
   return (
     <Select
       label={label}
-      hideLabel
+      isLabelHidden
       value={currentRoute.value.query.get(name) ?? ''}
       options={options}
       onChange={(value) => updateQueryParams({ [name]: value, page: '' })}

@@ -32,7 +32,7 @@ const EMPTY_PAGING = { offset: 0, limit: RECORDS_PER_PAGE, total_records: 0 };
  * Moves the focus to the page title if no element has the focus, because the focused row was deleted. Otherwise
  * keyboard users would start again at the top of the document.
  */
-function restoreFocus(): void {
+function moveLostFocusToHeading(): void {
   requestAnimationFrame(() => {
     if (document.activeElement !== document.body) return;
     document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
@@ -71,7 +71,7 @@ export function useRecords<T>(
     append: (record) => updatePage((rows) => [...rows, record], 1),
     remove: (record) => {
       updatePage((rows) => rows.filter((row) => idOf(row) !== idOf(record)), -1);
-      restoreFocus();
+      moveLostFocusToHeading();
     },
   };
 }

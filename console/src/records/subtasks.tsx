@@ -81,7 +81,7 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
                 variant="quiet"
                 icon="trash"
                 label={`Delete ${subtask.subtask_name}`}
-                onClick={() => deletion.begin(subtask)}
+                onClick={() => deletion.startDelete(subtask)}
               />
             </li>
           ))}
@@ -94,7 +94,7 @@ export function SubtaskList({ task, reloadCount, onCountChange = () => {} }: Sub
           notifyAfterUpdate(records.append)(await client.subtasks.create(task_id, { subtask_name }))
         }
       />
-      {deletion.question}
+      {deletion.confirmDialog}
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { dayOrEmpty, describeDueDate, formatDay, today } from '../app/calendar-dates.ts';
+import { dayOrEmpty, describeDueDate, formatDayAndTime, today } from '../app/calendar-dates.ts';
 import { currentRoute, updateQueryParams } from '../app/router.ts';
 import { ProgressBar } from '../components/badge.tsx';
 
@@ -42,7 +42,7 @@ export function DueDate({ due, isDone }: { readonly due: string; readonly isDone
   const { text: relativeText, tone } = describeDueDate(dueDay, today());
   return (
     <span class="due">
-      <span class="number">{formatDay(due)}</span>
+      <span class="number">{formatDayAndTime(due)}</span>
       {!isDone && relativeText !== '' && <span class={`small due-${tone}`}>{relativeText}</span>}
     </span>
   );

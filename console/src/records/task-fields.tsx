@@ -15,7 +15,7 @@ export const taskResource: EditableResource<Task, TaskChanges> & DeletableResour
   resource: client.tasks,
   idOf: ({ task_id }) => task_id,
   nameOf: ({ task_name }) => task_name,
-  async findWarning({ task_id }) {
+  async findDeleteWarning({ task_id }) {
     const countFilters = { task_id, limit: 1 };
     const warning = await describeDependents([
       countDependents('subtask', client.subtasks.list(countFilters)),
@@ -31,7 +31,7 @@ export const subtaskResource: EditableResource<Subtask, SubtaskChanges> & Deleta
   resource: client.subtasks,
   idOf: ({ subtask_id }) => subtask_id,
   nameOf: ({ subtask_name }) => subtask_name,
-  async findWarning({ subtask_id }) {
+  async findDeleteWarning({ subtask_id }) {
     const countFilters = { subtask_id, limit: 1 };
     const [warning, { paging }] = await Promise.all([
       describeDependents([countDependents('comment', client.comments.list(countFilters))]),
@@ -94,13 +94,13 @@ export const taskFields = {
   recurring: defineChoiceField<Task, TaskChanges>('recurring', 'Recurring', recurrenceOptions),
   important: defineChoiceField<Task, TaskChanges>('important', 'Important', yesNoOptions),
   archived: defineChoiceField<Task, TaskChanges>('archived', 'Archived', yesNoOptions),
-  hours: defineTextField<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
-  tags: defineTextField<Task, TaskChanges>('tags', 'Tags', { empty: 'None; several with commas between' }),
+  estimatedHours: defineTextField<Task, TaskChanges>('estimated_hours', 'Estimated hours', { type: 'number' }),
+  tags: defineTextField<Task, TaskChanges>('tags', 'Tags', { emptyText: 'None; several with commas between' }),
   description: defineTextField<Task, TaskChanges>('description', 'Description', {
     type: 'area',
-    empty: 'Add a description',
+    emptyText: 'Add a description',
   }),
-  notes: defineTextField<Task, TaskChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  notes: defineTextField<Task, TaskChanges>('notes', 'Notes', { type: 'area', emptyText: 'Add notes' }),
 };
 
 /** Editable fields of a subtask. */

@@ -129,7 +129,7 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
             task={task}
             hasProjectColumn={isAcrossProjects}
             onChange={records.replace}
-            onDelete={() => deletion.begin(task)}
+            onDelete={() => deletion.startDelete(task)}
             onTasksChange={onTasksChange}
             onNextTask={records.reload}
           />
@@ -147,14 +147,14 @@ export function TaskList({ projects, projectId, onTasksChange = () => {} }: Task
         {fixedProjectId === '' && newTaskProjectId !== undefined && (
           <Select
             label="Into the project"
-            hideLabel
+            isLabelHidden
             value={newTaskProjectId}
             options={projectOptions}
             onChange={setChosenProjectId}
           />
         )}
       </RecordList>
-      {deletion.question}
+      {deletion.confirmDialog}
     </section>
   );
 }
@@ -253,7 +253,7 @@ function TaskRow({ task, hasProjectColumn, onChange, onDelete, onTasksChange, on
             label={`More for ${task.task_name}`}
             items={[
               { text: 'Open', icon: 'task', onPick: () => navigate(hrefTo('tasks', task.task_id)) },
-              { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
+              { text: 'Delete', icon: 'trash', isDestructive: true, onPick: onDelete },
             ]}
           />
         </td>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { memberKey, startService } from '../../service.ts';
+import { createMemberKey, startService } from '../../service.ts';
 import { type Credentials, createHostedNode, startForeignServer, startTrigger } from './platform.ts';
 
 const service = await startService({ after });
@@ -63,7 +63,7 @@ test('X2 occurrences while n8n was down arrive at its next start: the cursor is 
 });
 
 test('X2 with scope own, occurrences by others start nothing', async (t) => {
-  const member = await memberKey(service);
+  const member = await createMemberKey(service);
   const trigger = await startTrigger(t, feed({ scope: 'own' }, { apiKey: member }));
   await events.create(launch);
   const answer = await fetch(`${service.baseUrl}/v2/events`, {

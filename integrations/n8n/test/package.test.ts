@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hookKinds } from '../../../packages/sdk/src/index.ts';
-import { loadPackage, nodeType } from './platform.ts';
+import { getNodeType, loadPackage } from './platform.ts';
 
 test('n8n loads three nodes and one credential type, with their icons', async () => {
   const { types, known } = await loadPackage();
@@ -13,13 +13,13 @@ test('n8n loads three nodes and one credential type, with their icons', async ()
 });
 
 test('the trigger offers the seven kinds of the service', () => {
-  const [property] = nodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
+  const [property] = getNodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
   const offered = (property?.options ?? []).map((option) => 'value' in option && option.value);
   assert.deepEqual([...offered].sort(), [...hookKinds].sort());
 });
 
 test('every operation of every resource can be chosen, and every field is shown once', () => {
-  const { properties } = nodeType('carillon').description;
+  const { properties } = getNodeType('carillon').description;
   for (const resource of ['event', 'client', 'project', 'task', 'subtask', 'hook']) {
     const own = properties.filter(({ displayOptions }) => displayOptions?.show?.resource?.includes(resource));
     const operations = own.find(({ name }) => name === 'operation')?.options?.map((one) => 'value' in one && one.value);

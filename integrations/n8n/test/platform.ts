@@ -37,7 +37,7 @@ const { nodeTypes } = await loadPackage();
 const credentialType = new (requireModule('../dist/credentials/CarillonApi.credentials.js').CarillonApi)();
 
 /** Returns the node type of this package with the given name. */
-export function nodeType(name: string): INodeType {
+export function getNodeType(name: string): INodeType {
   const found = nodeTypes[name]?.type;
   if (found === undefined || !('description' in found)) throw new Error(`no node ${name}`);
   return found as INodeType;
@@ -60,9 +60,9 @@ export function createHostedNode(
   name: string,
   parameters: IDataObject,
   credentials: Credentials,
-  host = 'http://127.0.0.1:9',
+  hostUrl = 'http://127.0.0.1:9',
 ): HostedNode {
-  const type = nodeType(name);
+  const type = getNodeType(name);
   const node = {
     id: randomUUID(),
     webhookId: randomUUID(),
@@ -81,16 +81,16 @@ export function createHostedNode(
     nodeTypes: { getByName: () => type, getByNameAndVersion: () => type, getKnownTypes: () => ({}) },
   });
   const additionalData = {
-    credentialsHelper: credentialsHelper(credentials),
-    webhookBaseUrl: `${host}/webhook`,
-    webhookTestBaseUrl: `${host}/webhook-test`,
+    credentialsHelper: createCredentialsHelper(credentials),
+    webhookBaseUrl: `${hostUrl}/webhook`,
+    webhookTestBaseUrl: `${hostUrl}/webhook-test`,
   } as unknown as IWorkflowExecuteAdditionalData;
   return { node, workflow, type, additionalData };
 }
 
 /** Provides unencrypted credentials, unlike n8n, and applies them to requests as the credential type defines. */
-function credentialsHelper(credentials: Credentials): ICredentialsHelper {
-  const given = (text: string) =>
+function createCredentialsHelper(credentials: Credentials): ICredentialsHelper {
+  const resolveExpression = (text: string) =>
     text.replace(/^=\{\{\$credentials\.(\w+)\}\}$/, (_, name: keyof Credentials) => credentials[name]);
   return {
     getParentTypes: () => [],
@@ -99,8 +99,8 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
     preAuthentication: async () => undefined,
     authenticate: async (_: unknown, __: string, options: IHttpRequestOptions) => {
       const { headers } = credentialType.authenticate.properties;
-      const filled = Object.entries<string>(headers).map(([name, value]) => [name, given(value)]);
-      return { ...options, headers: { ...options.headers, ...Object.fromEntries(filled) } };
+      const filledHeaders = Object.entries<string>(headers).map(([name, value]) => [name, resolveExpression(value)]);
+      return { ...options, headers: { ...options.headers, ...Object.fromEntries(filledHeaders) } };
     },
   } as unknown as ICredentialsHelper;
 }
@@ -109,14 +109,14 @@ function credentialsHelper(credentials: Credentials): ICredentialsHelper {
 export const loggedWarnings: string[] = [];
 
 function withLogCapture<T extends object>(context: T): T {
-  const warn = (...said: unknown[]) => loggedWarnings.push(inspect(said, { depth: 12 }));
+  const warn = (...logArguments: unknown[]) => loggedWarnings.push(inspect(logArguments, { depth: 12 }));
   return Object.defineProperty(context, 'logger', { value: { warn } });
 }
 
 /** Activates the webhook of a node like n8n: creates the webhook only if it does not exist. */
-export async function activate(hosted: HostedNode, isTest = false): Promise<boolean> {
-  const { type } = hosted;
-  const context = hookContext(hosted, 'activate', isTest);
+export async function activate(hostedNode: HostedNode, isTest = false): Promise<boolean> {
+  const { type } = hostedNode;
+  const context = createHookContext(hostedNode, 'activate', isTest);
   const methods = type.webhookMethods?.default;
   if (methods === undefined) throw new Error('no webhook methods');
   const exists = await methods.checkExists.call(context);
@@ -124,13 +124,13 @@ export async function activate(hosted: HostedNode, isTest = false): Promise<bool
   return exists;
 }
 
-export async function deactivate(hosted: HostedNode, isTest = false): Promise<void> {
-  await hosted.type.webhookMethods?.default?.delete.call(hookContext(hosted, 'update', isTest));
+export async function deactivate(hostedNode: HostedNode, isTest = false): Promise<void> {
+  await hostedNode.type.webhookMethods?.default?.delete.call(createHookContext(hostedNode, 'update', isTest));
 }
 
 /** Returns the webhook URL of a workflow. */
-export function webhookUrl(hosted: HostedNode, isTest = false): string {
-  return hookContext(hosted, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
+export function webhookUrl(hostedNode: HostedNode, isTest = false): string {
+  return createHookContext(hostedNode, 'activate', isTest).getNodeWebhookUrl('default') ?? '';
 }
 
 /**
@@ -138,37 +138,43 @@ export function webhookUrl(hosted: HostedNode, isTest = false): string {
  *
  * @param isTest whether the workflow is tested in the editor, with another webhook URL and without static data
  */
-function hookContext({ workflow, node, additionalData }: HostedNode, why: 'activate' | 'update', isTest: boolean) {
+function createHookContext(
+  { workflow, node, additionalData }: HostedNode,
+  activationMode: 'activate' | 'update',
+  isTest: boolean,
+) {
   const mode = isTest ? 'manual' : 'trigger';
-  return withLogCapture(new core.HookContext(workflow, node, additionalData, mode, why, { isTest } as IWebhookData));
+  return withLogCapture(
+    new core.HookContext(workflow, node, additionalData, mode, activationMode, { isTest } as IWebhookData),
+  );
 }
 
 /** The result of one POST to an n8n webhook: the status of the response, and the items that started the workflow. */
-export type WebhookResult = { readonly status: number; readonly items: readonly IDataObject[]; readonly at: string };
+export type WebhookResult = { readonly status: number; readonly items: readonly IDataObject[]; readonly path: string };
 
 /** Starts an HTTP server that handles webhooks like the web server of n8n. */
 export async function startWebhookHost(context: Cleanup) {
-  const workflows: HostedNode[] = [];
+  const hostedNodes: HostedNode[] = [];
   const webhookResults: WebhookResult[] = [];
-  let told = Promise.withResolvers<void>();
+  let nextResult = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
-    const workflow = workflows.find((one) => new URL(webhookUrl(one)).pathname === request.url);
+    const hostedNode = hostedNodes.find((one) => new URL(webhookUrl(one)).pathname === request.url);
     const { status, items } =
-      workflow === undefined ? { status: 404, items: [] } : await handleWebhook(workflow, request);
+      hostedNode === undefined ? { status: 404, items: [] } : await handleWebhook(hostedNode, request);
     response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
-    webhookResults.push({ status, items, at: request.url ?? '' });
-    told.resolve();
-    told = Promise.withResolvers();
+    webhookResults.push({ status, items, path: request.url ?? '' });
+    nextResult.resolve();
+    nextResult = Promise.withResolvers();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(context, () => server.close().closeAllConnections());
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    add: (workflow: HostedNode) => workflows.push(workflow),
+    add: (hostedNode: HostedNode) => hostedNodes.push(hostedNode),
     webhookResults,
     /** Resolves when `count` notifications in total have been answered. */
     async waitForResults(count: number): Promise<readonly WebhookResult[]> {
-      while (webhookResults.length < count) await told.promise;
+      while (webhookResults.length < count) await nextResult.promise;
       return webhookResults;
     },
   };
@@ -177,16 +183,16 @@ export async function startWebhookHost(context: Cleanup) {
 /** Handles a POST to a webhook like n8n: the node starts the workflow, or sends the response itself. */
 async function handleWebhook({ workflow, node, type, additionalData }: HostedNode, request: IncomingMessage) {
   const ownResponse = { status: 200 };
-  const answer = {
+  const responseStub = {
     status: (status: number) => {
       ownResponse.status = status;
-      return answer;
+      return responseStub;
     },
-    json: () => answer,
+    json: () => responseStub,
   };
   const http = {
     httpRequest: { headers: request.headers, body: JSON.parse(await text(request)) },
-    httpResponse: answer,
+    httpResponse: responseStub,
   };
   const context = new core.WebhookContext(
     workflow,
@@ -197,9 +203,9 @@ async function handleWebhook({ workflow, node, type, additionalData }: HostedNod
     [],
     null,
   );
-  const said: IWebhookResponseData = (await type.webhook?.call(withLogCapture(context))) ?? {};
-  if (said.noWebhookResponse) return { status: ownResponse.status, items: [] };
-  return { status: 200, items: jsonOf(said.workflowData) };
+  const webhookResponse: IWebhookResponseData = (await type.webhook?.call(withLogCapture(context))) ?? {};
+  if (webhookResponse.noWebhookResponse) return { status: ownResponse.status, items: [] };
+  return { status: 200, items: jsonOf(webhookResponse.workflowData) };
 }
 
 function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[] {
@@ -212,14 +218,14 @@ function jsonOf(data: readonly INodeExecutionData[][] | undefined): IDataObject[
 export async function startTrigger(cleanup: Cleanup, { workflow, node, type, additionalData }: HostedNode) {
   const items: IDataObject[] = [];
   const errors: Error[] = [];
-  let told = Promise.withResolvers<void>();
-  const tell = () => {
-    told.resolve();
-    told = Promise.withResolvers();
+  let nextOutput = Promise.withResolvers<void>();
+  const notifyWaiters = () => {
+    nextOutput.resolve();
+    nextOutput = Promise.withResolvers();
   };
-  const failed = (error: Error) => {
+  const recordError = (error: Error) => {
     errors.push(error);
-    tell();
+    notifyWaiters();
   };
   const context = new core.TriggerContext(
     workflow,
@@ -229,15 +235,15 @@ export async function startTrigger(cleanup: Cleanup, { workflow, node, type, add
     'activate',
     (data) => {
       items.push(...jsonOf(data));
-      tell();
+      notifyWaiters();
     },
-    failed,
-    failed,
+    recordError,
+    recordError,
   );
   const response = await type.trigger?.call(withLogCapture(context));
   atEnd(cleanup, () => response?.closeFunction?.());
-  const waitUntil = async (isThere: () => boolean) => {
-    while (!isThere()) await told.promise;
+  const waitUntil = async (isDone: () => boolean) => {
+    while (!isDone()) await nextOutput.promise;
   };
   return {
     items,
@@ -272,11 +278,11 @@ export async function execute(
 }
 
 /** Starts a server that is not the Carillon service, and records the requests that it receives. */
-export async function startForeignServer(context: Cleanup, answer: (response: ServerResponse) => void) {
+export async function startForeignServer(context: Cleanup, respond: (response: ServerResponse) => void) {
   const seen: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     seen.push(request);
-    answer(response);
+    respond(response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(context, () => server.close().closeAllConnections());

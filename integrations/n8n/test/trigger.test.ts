@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { memberKey, startService } from '../../service.ts';
+import { createMemberKey, startService } from '../../service.ts';
 import {
   activate,
   type Credentials,
@@ -133,7 +133,7 @@ test('C12 a target taken by a hook of the same user is reused; one of another us
     ['new_project'],
   );
 
-  const theirs = createWorkflow('new_project', { apiKey: await memberKey(service) });
+  const theirs = createWorkflow('new_project', { apiKey: await createMemberKey(service) });
   const before = await service.carillon.hooks.create({ target_url: webhookUrl(theirs), event: 'new_project' });
   await assert.rejects(activate(theirs), /Another hook has this target_url/);
   await service.carillon.hooks.delete(before.id);

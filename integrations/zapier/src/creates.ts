@@ -9,29 +9,35 @@ import { type Field, type ResourceType, resourceTypes, titleOf, toZapierRecord }
  */
 type ActionDefinition = {
   name: string;
-  says: string;
+  descriptionVerb: string;
   method: 'POST' | 'PUT';
-  idOf: (resourceType: ResourceType) => string | undefined;
+  idFieldNameOf: (resourceType: ResourceType) => string | undefined;
   fieldsOf: (resourceType: ResourceType) => Field[];
-  body?: Record<string, unknown>;
+  fixedBody?: Record<string, unknown>;
 };
 
 const actionDefinitions: readonly ActionDefinition[] = [
   {
     name: 'create',
-    says: 'Creates',
+    descriptionVerb: 'Creates',
     method: 'POST',
-    idOf: ({ parent }) => parent,
+    idFieldNameOf: ({ parent }) => parent,
     fieldsOf: ({ creation }) => creation,
   },
-  { name: 'update', says: 'Changes', method: 'PUT', idOf: ({ key }) => key, fieldsOf: ({ change }) => change },
+  {
+    name: 'update',
+    descriptionVerb: 'Changes',
+    method: 'PUT',
+    idFieldNameOf: ({ key }) => key,
+    fieldsOf: ({ change }) => change,
+  },
   {
     name: 'complete',
-    says: 'Completes',
+    descriptionVerb: 'Completes',
     method: 'PUT',
-    idOf: ({ key }) => key,
+    idFieldNameOf: ({ key }) => key,
     fieldsOf: () => [],
-    body: { completed: 1 },
+    fixedBody: { completed: 1 },
   },
 ];
 
@@ -41,31 +47,31 @@ export const creates = Object.fromEntries(
   resourceTypes.flatMap((resourceType) =>
     actionDefinitions
       .filter(({ name }) => name !== 'complete' || canBeCompleted(resourceType))
-      .map((verb) => toZapierCreate(resourceType, verb))
+      .map((definition) => toZapierCreate(resourceType, definition))
       .map((create) => [create.key, create]),
   ),
 );
 
 function toZapierCreate(
   resourceType: ResourceType,
-  { name, says, method, idOf, fieldsOf, body = {} }: ActionDefinition,
+  { name, descriptionVerb, method, idFieldNameOf, fieldsOf, fixedBody = {} }: ActionDefinition,
 ): Create {
-  const idName = idOf(resourceType);
+  const idName = idFieldNameOf(resourceType);
   const fields = fieldsOf(resourceType);
   const title = titleOf(resourceType.name);
-  const idField: Field[] =
+  const idFields: Field[] =
     idName === undefined ? [] : [{ name: idName, says: 'Which one.', form: 'text', required: true }];
   return {
     key: `${name}_${resourceType.name}`,
     noun: title,
-    display: { label: `${titleOf(name)} ${title}`, description: `${says} one ${resourceType.name}.` },
+    display: { label: `${titleOf(name)} ${title}`, description: `${descriptionVerb} one ${resourceType.name}.` },
     operation: {
-      inputFields: [...idField, ...fields].map(toInputField),
+      inputFields: [...idFields, ...fields].map(toInputField),
       perform: async (z, bundle) => {
         const inputData: Record<string, unknown> = bundle.inputData;
         const id = idName === undefined ? '' : `/${encodeURIComponent(String(inputData[idName]))}`;
         const url = `${apiRootOf(z, bundle)}/${resourceType.plural}${id}`;
-        const answer = await z.request({ url, method, body: { ...readInputFields(fields, inputData), ...body } });
+        const answer = await z.request({ url, method, body: { ...readInputFields(fields, inputData), ...fixedBody } });
         return toZapierRecord(resourceType, answer.data.data);
       },
       sample: toZapierRecord(resourceType, resourceType.sample),

@@ -35,8 +35,8 @@ export function toInputField({ name, says, form, required = false, words: values
 
 /** Returns the values of the input fields that the user has filled in, in the service's format. */
 export function readInputFields(fields: readonly Field[], inputData: Record<string, unknown>): Record<string, unknown> {
-  const filled = fields.filter(({ name }) => inputData[name] !== undefined && inputData[name] !== '');
-  return Object.fromEntries(filled.map((field) => [field.name, toServiceFormat(field, inputData[field.name])]));
+  const filledFields = fields.filter(({ name }) => inputData[name] !== undefined && inputData[name] !== '');
+  return Object.fromEntries(filledFields.map((field) => [field.name, toServiceFormat(field, inputData[field.name])]));
 }
 
 /**

@@ -14,7 +14,7 @@ export const searches = Object.fromEntries(resourceTypes.map(toZapierSearch).map
 /** Creates a Zapier search for records, by id or by the filters of the list. */
 function toZapierSearch(resourceType: ResourceType): Search {
   const title = titleOf(resourceType.name);
-  const id = {
+  const idInputField = {
     key: resourceType.key,
     label: `${title} ID`,
     type: 'string',
@@ -28,14 +28,14 @@ function toZapierSearch(resourceType: ResourceType): Search {
       description: `Finds one ${resourceType.name} by its ID or by what is known of it.`,
     },
     operation: {
-      inputFields: [id, ...resourceType.filters.map(toInputField)],
+      inputFields: [idInputField, ...resourceType.filters.map(toInputField)],
       perform: async (z, bundle) => {
         const url = `${apiRootOf(z, bundle)}/${resourceType.plural}`;
         const inputData: Record<string, unknown> = bundle.inputData;
-        const known = inputData[resourceType.key];
-        if (known !== undefined && known !== '') {
+        const enteredId = inputData[resourceType.key];
+        if (enteredId !== undefined && enteredId !== '') {
           const answer = await z.request({
-            url: `${url}/${encodeURIComponent(String(known))}`,
+            url: `${url}/${encodeURIComponent(String(enteredId))}`,
             ...expectStatuses(404),
           });
           return answer.status === 404 ? [] : [toZapierRecord(resourceType, answer.data.data)];

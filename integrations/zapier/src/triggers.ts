@@ -19,7 +19,8 @@ const hookTriggers = hookKinds.map(
       performSubscribe: (z, bundle) => subscribe(z, bundle, name),
       performUnsubscribe: unsubscribe,
       perform: (z, bundle) => fetchNotifiedRecord(z, bundle, resourceType),
-      performList: (z, bundle) => listRecords(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...examplesOf(name) }),
+      performList: (z, bundle) =>
+        listRecords(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...exampleFilterOf(name) }),
       sample: toZapierRecord(resourceType, resourceType.sample),
     },
   }),
@@ -53,31 +54,31 @@ export const triggers = Object.fromEntries(
 
 /** Describes an event kind as a clause, such as `a task is completed`. */
 function describeKind(kind: string): string {
-  const [what, resourceType = ''] = kind.split('_');
+  const [action, resourceType = ''] = kind.split('_');
   const article = /^[aeio]/.test(resourceType) ? 'an' : 'a';
-  return what === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
+  return action === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
 }
 
 /** Returns the filters with which a list contains only records that fit the event kind. */
-function examplesOf(kind: string): Record<string, string> {
+function exampleFilterOf(kind: string): Record<string, string> {
   return kind.startsWith('completed_') ? { status: 'completed' } : {};
 }
 
 type Hook = { id: string; event: string; target_url: string };
 
-async function subscribe(z: ZObject, bundle: Bundle, event: string): Promise<{ id: string }> {
+async function subscribe(z: ZObject, bundle: Bundle, kind: string): Promise<{ id: string }> {
   const url = `${apiRootOf(z, bundle)}/hooks`;
-  const body = { target_url: bundle.targetUrl, event };
+  const body = { target_url: bundle.targetUrl, event: kind };
   const answer = await z.request({ url, method: 'POST', body, ...expectStatuses(409) });
   if (answer.status === 201) return answer.data;
   // 409: another hook has this target (C12). If that hook belongs to this user, Zapier has repeated the call because it
   // missed the first response.
   const { data } = await z.request({ url });
-  const own = (data.data as (Hook & { state: string })[]).find(
-    (hook) => hook.target_url === bundle.targetUrl && hook.event === event && hook.state !== 'ended',
+  const ownHook = (data.data as (Hook & { state: string })[]).find(
+    (hook) => hook.target_url === bundle.targetUrl && hook.event === kind && hook.state !== 'ended',
   );
-  if (own === undefined) throw new z.errors.Error(answer.data.message, answer.data.code, 409);
-  return { id: own.id };
+  if (ownHook === undefined) throw new z.errors.Error(answer.data.message, answer.data.code, 409);
+  return { id: ownHook.id };
 }
 
 /** Deletes the hook. It is no error if the hook has ended or no longer exists. */

@@ -6,7 +6,7 @@ import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
 import { hookKinds } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { memberKey, startService } from '../../service.ts';
+import { createMemberKey, startService } from '../../service.ts';
 import app from '../dist/index.js';
 
 const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' });
@@ -46,9 +46,9 @@ test('the key is tested, and a wrong one makes Zapier ask the user to reconnect'
 
 test('each of the seven kinds can be subscribed to, and its hook is deleted when the Zap is turned off', async () => {
   for (const kind of hookKinds) {
-    const { id } = await hookOf(kind, target.at(`/${kind}`));
+    const { id } = await hookOf(kind, target.urlOf(`/${kind}`));
     const hook = await service.carillon.hooks.get(id);
-    assert.deepEqual([hook.event, hook.target_url, hook.state], [kind, target.at(`/${kind}`), 'live']);
+    assert.deepEqual([hook.event, hook.target_url, hook.state], [kind, target.urlOf(`/${kind}`), 'live']);
     await run(operation('triggers', kind).performUnsubscribe, { subscribeData: { id } });
     assert.equal((await service.carillon.hooks.get(id)).ended_reason, 'deleted');
   }
@@ -56,7 +56,7 @@ test('each of the seven kinds can be subscribed to, and its hook is deleted when
 
 test('a created record arrives as fetched; a hook test and a deleted record trigger nothing', async () => {
   const { performUnsubscribe, perform } = operation('triggers', 'new_event');
-  const { id } = await hookOf('new_event', target.at('/zap'));
+  const { id } = await hookOf('new_event', target.urlOf('/zap'));
   const count = target.received.length;
   const event = await service.carillon.events.create(launch);
   const { body } = (await target.waitForArrivals(count + 1))[count] ?? { body: '{}' };
@@ -104,18 +104,18 @@ test('an address of another service is rejected, redirects are not followed, and
 });
 
 test('C12 a repeated subscription keeps its hook; a target of another user is rejected', async () => {
-  const { id } = await hookOf('new_task', target.at('/twice'));
-  assert.equal((await hookOf('new_task', target.at('/twice'))).id, id);
-  await assert.rejects(hookOf('new_client', target.at('/twice')), /Another hook has this target_url/);
-  const member = { ...authData, apiKey: await memberKey(service) };
-  const theirs = { authData: member, targetUrl: target.at('/twice') };
+  const { id } = await hookOf('new_task', target.urlOf('/twice'));
+  assert.equal((await hookOf('new_task', target.urlOf('/twice'))).id, id);
+  await assert.rejects(hookOf('new_client', target.urlOf('/twice')), /Another hook has this target_url/);
+  const member = { ...authData, apiKey: await createMemberKey(service) };
+  const theirs = { authData: member, targetUrl: target.urlOf('/twice') };
   await assert.rejects(run(operation('triggers', 'new_event').performSubscribe, theirs), /Another hook has/);
   await service.carillon.hooks.delete(id);
 });
 
 test('unsubscribing from an ended or unknown hook is no error', async () => {
   const { performUnsubscribe } = operation('triggers', 'new_event');
-  const { id } = await hookOf('new_event', target.at('/ending'));
+  const { id } = await hookOf('new_event', target.urlOf('/ending'));
   target.setReplies(401);
   await service.carillon.events.create(launch);
   await eventually(

@@ -28,7 +28,7 @@ test('a certificate has the given validity, also beyond 2049, where the time for
   const issued = new X509Certificate(authority.issueCertificate(createValidContent(hosts, now)).cert);
   assert.deepEqual([issued.validFromDate.getTime(), issued.validToDate.getTime()], [now - DAY_MS, now + 30 * DAY_MS]);
   const late = { hosts, validFrom: Date.UTC(2049, 11, 31), validUntil: Date.UTC(2050, 0, 1) };
-  const selfSigned = new X509Certificate(authority.issueSelfSigned(late).cert);
+  const selfSigned = new X509Certificate(authority.issueSelfSignedCertificate(late).cert);
   assert.equal(selfSigned.validToDate.getTime(), late.validUntil);
   assert.ok(selfSigned.verify(selfSigned.publicKey));
 });

@@ -80,7 +80,7 @@ export type CertificateAuthority = {
   /** Host names and IP addresses of the receiver. */
   readonly hosts: readonly string[];
   issueCertificate(content: CertificateContent): KeyAndCertificate;
-  issueSelfSigned(content: CertificateContent): KeyAndCertificate;
+  issueSelfSignedCertificate(content: CertificateContent): KeyAndCertificate;
 };
 
 export const DAY_MS = 86_400_000;
@@ -112,7 +112,7 @@ export function createAuthority(hosts: readonly string[], now: number): Certific
     createdAt: now,
     hosts,
     issueCertificate: (content) => issueServerCertificate(content, root),
-    issueSelfSigned: (content) => issueServerCertificate(content),
+    issueSelfSignedCertificate: (content) => issueServerCertificate(content),
   };
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../../../test/kit/service/service.ts';
 import { behaviours, findBehaviour } from './behaviours.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
@@ -121,7 +121,7 @@ test('a script for the whole port ignores the path, and Ctrl-C ends the program 
 });
 
 test('the same port accepts TLS, with a certificate of the authority in --ca-file', async (t) => {
-  const caFile = join(temporaryFolder(t), 'ca.pem');
+  const caFile = join(createTemporaryFolder(t), 'ca.pem');
   const { url } = await start(t, '--ca-file', caFile);
   const ca = readFileSync(caFile, 'utf8');
   const status = (address: string, trusted?: string) =>

@@ -20,7 +20,7 @@ import { type Server, type ServerOptions, startServer } from './server.ts';
 /** An invalid flag. The message is printed as one line, without a stack trace. */
 export class UsageError extends Error {}
 
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const MS_PER_UNIT: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** @param portCount number of successive ports that are needed */
 export function parsePort(text: string, portCount: number): number {
@@ -31,7 +31,7 @@ export function parsePort(text: string, portCount: number): number {
 
 export function parseDuration(flag: string, text: string): number {
   const [, count, unit = ''] = /^(\d{1,9})(ms|s|m|h)$/.exec(text.trim()) ?? [];
-  const durationMs = Number(count) * (UNITS_MS[unit] ?? Number.NaN);
+  const durationMs = Number(count) * (MS_PER_UNIT[unit] ?? Number.NaN);
   if (durationMs >= 1 && durationMs <= 3_600_000) return durationMs;
   throw new UsageError(`--${flag} must be a duration from 1ms to 1h, such as 15s, not ${text}`);
 }
@@ -141,9 +141,9 @@ function parseServerOptions(flags: Flags, seed: number): ServerOptions {
 
 type ListeningReport = { readonly listening: string; readonly behaviour: string | null; readonly seed: number };
 
-function printListening({ json, each }: Flags, listening: ListeningReport): void {
-  const { listening: url, behaviour, seed } = listening;
-  if (json) printJson(listening);
+function printListening({ json, each }: Flags, report: ListeningReport): void {
+  const { listening: url, behaviour, seed } = report;
+  if (json) printJson(report);
   else if (each) printLine(url);
   else if (behaviour === null) printLine(`Listening at ${url}<behaviour>, seed ${seed}. Press Ctrl-C to stop.`);
   else printLine(`Listening at ${url} with script ${behaviour}, seed ${seed}. Press Ctrl-C to stop.`);

@@ -57,12 +57,12 @@ export async function startServer(options: ServerOptions, port: number, script?:
     tlsOptionsByBehaviour.set(behaviour, contextOptions);
     return acceptTls(socket, contextOptions);
   };
-  const scriptOfPath = createPathScriptFinder(options);
+  const findPathScript = createPathScriptFinder(options);
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (socket) => {
     openSockets.add(socket);
     const handler = new ConnectionHandler(options, socket, {
       behaviour: script?.nextBehaviour(),
-      scriptOfPath,
+      findPathScript,
       startTls,
     });
     handler.serveConnection().finally(async () => {
@@ -86,7 +86,7 @@ type FindPathScript = (path: string) => Script | { readonly error: string };
 type ConnectionHandlerOptions = {
   /** The behaviour, if the port has a script; otherwise undefined until the path is read. */
   readonly behaviour: Behaviour | undefined;
-  readonly scriptOfPath: FindPathScript;
+  readonly findPathScript: FindPathScript;
   readonly startTls: (socket: Socket, behaviour: Behaviour | undefined) => Promise<TLSSocket>;
 };
 
@@ -95,7 +95,7 @@ class ConnectionHandler {
   readonly #options: ServerOptions;
   readonly #tcpSocket: Socket;
   readonly #connection: Connection;
-  readonly #scriptOfPath: ConnectionHandlerOptions['scriptOfPath'];
+  readonly #findPathScript: ConnectionHandlerOptions['findPathScript'];
   readonly #startTls: ConnectionHandlerOptions['startTls'];
   readonly #startedAt = performance.now();
   readonly #origin: Pick<ConnectionReport, 'at' | 'port' | 'from'>;
@@ -105,12 +105,12 @@ class ConnectionHandler {
   constructor(
     options: ServerOptions,
     tcpSocket: Socket,
-    { behaviour, scriptOfPath, startTls }: ConnectionHandlerOptions,
+    { behaviour, findPathScript, startTls }: ConnectionHandlerOptions,
   ) {
     this.#options = options;
     this.#tcpSocket = tcpSocket;
     this.#connection = new Connection(tcpSocket, options);
-    this.#scriptOfPath = scriptOfPath;
+    this.#findPathScript = findPathScript;
     this.#startTls = startTls;
     this.#behaviour = behaviour;
     // Read the addresses now, because a closed socket has none.
@@ -175,7 +175,7 @@ class ConnectionHandler {
   #chooseBehaviour(path: string): void {
     if (path === FOLLOWED_REDIRECT_PATH) this.#behaviour = findBehaviour('200');
     if (this.#behaviour === undefined) {
-      const script = this.#scriptOfPath(path);
+      const script = this.#findPathScript(path);
       if ('error' in script) this.#error = script.error;
       else this.#behaviour = script.nextBehaviour();
     }

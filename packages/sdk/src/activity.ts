@@ -1,5 +1,5 @@
 import type { DateText, FeedKind, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
-import { type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
+import { buildGetMethod, buildListMethods, type GetMethod, type ListMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, createUnexpectedResponseError, type PostOptions, type Send } from './transport.ts';
 
@@ -158,8 +158,8 @@ export interface Deliveries extends ListMethods<Delivery, DeliveryFilters>, GetM
 /** Creates the methods for deliveries at `/deliveries`. */
 export function createDeliveryMethods(send: Send): Deliveries {
   return {
-    ...listMethods<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),
-    ...getMethod<DeliveryDetail>(send, 'deliveries'),
+    ...buildListMethods<Delivery, DeliveryFilters>(send, 'deliveries', 'id'),
+    ...buildGetMethod<DeliveryDetail>(send, 'deliveries'),
     redeliver: async (id, options) =>
       recordOf(await send({ ...options, method: 'POST', path: ['deliveries', id, 'redeliver'] })),
   };

@@ -1,5 +1,11 @@
 import type { DateText, FlagInput, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
-import { deleteMethod, type GetMethod, getMethod, type ListMethods, listMethods } from './resource-methods.ts';
+import {
+  buildDeleteMethod,
+  buildGetMethod,
+  buildListMethods,
+  type GetMethod,
+  type ListMethods,
+} from './resource-methods.ts';
 import { recordOf, recordWithSecretOf } from './response-body.ts';
 import type { ChangeOptions, PostOptions, Send } from './transport.ts';
 
@@ -81,14 +87,14 @@ export interface Calendars extends ListMethods<Calendar, CalendarFilters>, GetMe
 /** Creates the methods for calendars at `/calendars`. */
 export function createCalendarMethods(send: Send): Calendars {
   return {
-    ...listMethods<Calendar, CalendarFilters>(send, 'calendars', 'id'),
-    ...getMethod<Calendar>(send, 'calendars'),
+    ...buildListMethods<Calendar, CalendarFilters>(send, 'calendars', 'id'),
+    ...buildGetMethod<Calendar>(send, 'calendars'),
     create: async (input, options) =>
       recordWithSecretOf<CreatedCalendar>(
         await send({ ...options, method: 'POST', path: ['calendars'], body: input }),
         'url',
       ),
-    revoke: deleteMethod(send, 'calendars').delete,
+    revoke: buildDeleteMethod(send, 'calendars').delete,
   };
 }
 
@@ -187,7 +193,7 @@ export interface ImportMethod {
 const IMPORT_TIMEOUT_MS = 300_000;
 
 /** Creates the import method at `/{resource}/import`. */
-export function importMethod(send: Send, resourceType: string): ImportMethod {
+export function buildImportMethod(send: Send, resourceType: string): ImportMethod {
   return {
     import: async (input, options) =>
       recordOf(

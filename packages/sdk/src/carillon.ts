@@ -16,21 +16,21 @@ import {
   type Clients,
   type Comments,
   type Contacts,
-  clients,
-  comments,
-  contacts,
+  createClientMethods,
+  createCommentMethods,
+  createContactMethods,
+  createEventMethods,
+  createProjectMethods,
+  createSubtaskMethods,
+  createTaskMethods,
+  createTeamMethods,
+  createTimeEntryMethods,
   type Events,
-  events,
   type Projects,
-  projects,
   type Subtasks,
-  subtasks,
   type Tasks,
   type Teams,
   type TimeEntries,
-  tasks,
-  teams,
-  timeEntries,
 } from './resources.ts';
 import { type RetryOptions, withRetries } from './retry.ts';
 import {
@@ -117,20 +117,20 @@ export class Carillon {
   /** @throws TypeError if `baseUrl` is not an absolute http or https URL, or has userinfo, a query or a fragment. */
   constructor(options: RouteGroupOptions) {
     const transportOptions = resolveClientOptions(options);
-    this.#apiRoot = transportOptions.root;
+    this.#apiRoot = transportOptions.apiRoot;
     const send = createSend(transportOptions);
-    this.events = events(send);
+    this.events = createEventMethods(send);
     this.calendars = createCalendarMethods(send);
-    this.clients = clients(send);
-    this.contacts = contacts(send);
-    this.projects = projects(send);
-    this.tasks = tasks(send);
-    this.subtasks = subtasks(send);
-    this.timeEntries = timeEntries(send);
-    this.comments = comments(send);
+    this.clients = createClientMethods(send);
+    this.contacts = createContactMethods(send);
+    this.projects = createProjectMethods(send);
+    this.tasks = createTaskMethods(send);
+    this.subtasks = createSubtaskMethods(send);
+    this.timeEntries = createTimeEntryMethods(send);
+    this.comments = createCommentMethods(send);
     this.user = createCallerMethods(send);
     this.users = createUserMethods(send);
-    this.teams = teams(send);
+    this.teams = createTeamMethods(send);
     this.company = createAccountMethods(send);
     this.keys = createKeyMethods(send);
     this.hooks = createHookMethods(send);
@@ -156,7 +156,7 @@ export class Carillon {
 /** Fills in the default for each option that the caller omitted. */
 export function resolveClientOptions(options: RouteGroupOptions): TransportOptions & RetryOptions {
   return {
-    root: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),
+    apiRoot: apiRootOf(options.baseUrl, options.basePath ?? '/v2'),
     auth: options.auth,
     // Wrap the call, because a browser's `fetch` throws if `this` is not the window.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),

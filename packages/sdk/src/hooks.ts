@@ -1,12 +1,12 @@
 import type { Delivery } from './activity.ts';
 import type { DateText, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
 import {
+  buildDeleteMethod,
+  buildGetMethod,
+  buildListMethods,
   type DeleteMethod,
-  deleteMethod,
   type GetMethod,
-  getMethod,
   type ListMethods,
-  listMethods,
 } from './resource-methods.ts';
 import { fieldOf, recordOf, recordWithSecretOf } from './response-body.ts';
 import {
@@ -160,9 +160,9 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
 /** Creates the methods for hooks at `/hooks`. */
 export function createHookMethods(send: Send): Hooks {
   return {
-    ...listMethods<Hook, HookFilters>(send, 'hooks', 'id'),
-    ...getMethod<Hook>(send, 'hooks'),
-    ...deleteMethod(send, 'hooks'),
+    ...buildListMethods<Hook, HookFilters>(send, 'hooks', 'id'),
+    ...buildGetMethod<Hook>(send, 'hooks'),
+    ...buildDeleteMethod(send, 'hooks'),
     async create(input, options) {
       const { status, body } = await send({ ...options, method: 'POST', path: ['hooks'], body: input });
       const id = fieldOf(body, 'id'); // at top level, unlike the id of every other record (C11)

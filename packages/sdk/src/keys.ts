@@ -1,12 +1,12 @@
 import type { DateText, Flag, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
 import {
-  deleteMethod,
+  buildDeleteMethod,
+  buildGetMethod,
+  buildListMethods,
+  buildUpdateMethod,
   type GetMethod,
-  getMethod,
   type ListMethods,
-  listMethods,
   type UpdateMethod,
-  updateMethod,
 } from './resource-methods.ts';
 import { recordWithSecretOf } from './response-body.ts';
 import type { ChangeOptions, PostOptions, Send } from './transport.ts';
@@ -106,11 +106,11 @@ export interface Keys extends ListMethods<ApiKey, KeyFilters>, GetMethod<ApiKey>
 /** Creates the methods for API keys at `/keys`. */
 export function createKeyMethods(send: Send): Keys {
   return {
-    ...listMethods<ApiKey, KeyFilters>(send, 'keys', 'id'),
-    ...getMethod<ApiKey>(send, 'keys'),
+    ...buildListMethods<ApiKey, KeyFilters>(send, 'keys', 'id'),
+    ...buildGetMethod<ApiKey>(send, 'keys'),
     create: async (input, options) =>
       recordWithSecretOf<IssuedKey>(await send({ ...options, method: 'POST', path: ['keys'], body: input }), 'key'),
-    ...updateMethod<ApiKey, KeyChanges>(send, 'keys'),
-    revoke: deleteMethod(send, 'keys').delete,
+    ...buildUpdateMethod<ApiKey, KeyChanges>(send, 'keys'),
+    revoke: buildDeleteMethod(send, 'keys').delete,
   };
 }

@@ -55,24 +55,24 @@ function isResourceType(resourceType: string): resourceType is keyof RecordsByRe
  */
 export async function fetchNotifiedRecord(
   resources: NotifiableResources,
-  root: string,
+  apiRoot: string,
   resourceUrl: string,
   options?: CallOptions,
 ): Promise<NotifiedRecord> {
-  const { resourceType, id } = parseRecordUrl(root, resourceUrl);
+  const { resourceType, id } = parseRecordUrl(apiRoot, resourceUrl);
   return recordReaders[resourceType](resources, id, options);
 }
 
 /** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `apiRoot`. */
 export function parseRecordUrl(
-  root: string,
+  apiRoot: string,
   resourceUrl: string,
 ): { readonly resourceType: NotifiedRecord['resourceType']; readonly id: string } {
   const { href } = new URL(resourceUrl);
-  const relativePath = href.startsWith(`${root}/`) ? href.slice(root.length + 1) : '';
+  const relativePath = href.startsWith(`${apiRoot}/`) ? href.slice(apiRoot.length + 1) : '';
   const [resourceType = '', id = '', ...extraSegments] = relativePath.split('/');
   if (!isResourceType(resourceType) || !/^\d+$/.test(id) || extraSegments.length > 0) {
-    throw new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${root}.`);
+    throw new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${apiRoot}.`);
   }
   return { resourceType, id };
 }

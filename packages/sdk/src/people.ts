@@ -1,12 +1,12 @@
 import type { DateText, Flag, Id, Optional, PageWindow } from './api-types.ts';
 import {
+  buildCreateMethod,
+  buildDeleteMethod,
+  buildEditableMethods,
+  buildListMethods,
   type CreateMethod,
-  createMethod,
-  deleteMethod,
   type EditableMethods,
-  editableMethods,
   type ListMethods,
-  listMethods,
 } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, ChangeOptions, Send } from './transport.ts';
@@ -118,8 +118,8 @@ export type Users = EditableMethods<User, UserChanges, PageWindow> & CreateMetho
 /** Creates the methods for users at `/users`. */
 export function createUserMethods(send: Send): Users {
   return {
-    ...editableMethods<User, UserChanges, PageWindow>(send, 'users', 'user_id'),
-    ...createMethod<User, UserInput>(send, 'users'),
+    ...buildEditableMethods<User, UserChanges, PageWindow>(send, 'users', 'user_id'),
+    ...buildCreateMethod<User, UserInput>(send, 'users'),
   };
 }
 
@@ -164,9 +164,9 @@ export interface Invitations
 /** Creates the methods for invitations at `/invitations`. */
 export function createInvitationMethods(send: Send): Invitations {
   return {
-    ...listMethods<Invitation, InvitationFilters>(send, 'invitations', 'id'),
-    ...createMethod<IssuedInvitation, InvitationInput>(send, 'invitations'),
-    withdraw: deleteMethod(send, 'invitations').delete,
+    ...buildListMethods<Invitation, InvitationFilters>(send, 'invitations', 'id'),
+    ...buildCreateMethod<IssuedInvitation, InvitationInput>(send, 'invitations'),
+    withdraw: buildDeleteMethod(send, 'invitations').delete,
   };
 }
 
@@ -246,7 +246,7 @@ export interface Sessions extends ListMethods<Session, SessionFilters> {
 /** Creates the methods for sessions at `/sessions`. */
 export function createSessionMethods(send: Send): Sessions {
   return {
-    ...listMethods<Session, SessionFilters>(send, 'sessions', 'id'),
-    end: deleteMethod(send, 'sessions').delete,
+    ...buildListMethods<Session, SessionFilters>(send, 'sessions', 'id'),
+    end: buildDeleteMethod(send, 'sessions').delete,
   };
 }

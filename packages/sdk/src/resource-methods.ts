@@ -25,7 +25,7 @@ export interface GetMethod<T> {
 }
 
 /** The method of a resource that creates a record at the path of the resource (C8). */
-export interface CreateMethod<T, I> {
+export interface CreateMethod<T, Input> {
   /**
    * Creates a record and returns it. Errors: `invalid_input`, `not_found` for an id in the input, `not_permitted`.
    *
@@ -34,11 +34,11 @@ export interface CreateMethod<T, I> {
    * const client = await carillon.clients.create({ client_name: 'ACME' });
    * ```
    */
-  create(input: I, options?: PostOptions): Promise<T>;
+  create(input: Input, options?: PostOptions): Promise<T>;
 }
 
 /** The method of a resource that creates a record below a parent (C34). */
-export interface CreateChildMethod<T, I> {
+export interface CreateChildMethod<T, Input> {
   /**
    * Creates a record below its parent and returns it. Errors: as for `create` without a parent, and `not_found` for the
    * parent.
@@ -49,11 +49,11 @@ export interface CreateChildMethod<T, I> {
    * const task = await carillon.tasks.create(project_id, { task_name: 'Draft' });
    * ```
    */
-  create(parentId: Id, input: I, options?: PostOptions): Promise<T>;
+  create(parentId: Id, input: Input, options?: PostOptions): Promise<T>;
 }
 
 /** The method of a resource that changes a record (C8). */
-export interface UpdateMethod<T, I> {
+export interface UpdateMethod<T, Changes> {
   /**
    * Changes the given fields and returns the whole record.
    * Errors: `invalid_input`, `not_found`, `not_permitted`; `precondition_failed` with `ifMatch`.
@@ -63,7 +63,7 @@ export interface UpdateMethod<T, I> {
    * const client = await carillon.clients.update('7', { client_name: 'ACME Ltd' });
    * ```
    */
-  update(id: Id, changes: I, options?: ChangeOptions): Promise<T>;
+  update(id: Id, changes: Changes, options?: ChangeOptions): Promise<T>;
 }
 
 /** The method of a resource that deletes a record (C8). */
@@ -104,9 +104,9 @@ export interface CompleteMethods<T> {
 }
 
 /** The methods of a resource whose records can be listed, read, changed and deleted. */
-export type EditableMethods<T, C, F extends PageWindow> = ListMethods<T, F> &
+export type EditableMethods<T, Changes, Filters extends PageWindow> = ListMethods<T, Filters> &
   GetMethod<T> &
-  UpdateMethod<T, C> &
+  UpdateMethod<T, Changes> &
   DeleteMethod;
 
 /**
@@ -114,21 +114,21 @@ export type EditableMethods<T, C, F extends PageWindow> = ListMethods<T, F> &
  *
  * @param idField name of the field that contains the id of a record
  */
-export function editableMethods<T extends object, C, F extends ListFilters>(
+export function buildEditableMethods<T extends object, Changes, Filters extends ListFilters>(
   send: Send,
   resourceType: string,
   idField: keyof T,
-): EditableMethods<T, C, F> {
+): EditableMethods<T, Changes, Filters> {
   return {
-    ...listMethods<T, F>(send, resourceType, idField),
-    ...getMethod<T>(send, resourceType),
-    ...updateMethod<T, C>(send, resourceType),
-    ...deleteMethod(send, resourceType),
+    ...buildListMethods<T, Filters>(send, resourceType, idField),
+    ...buildGetMethod<T>(send, resourceType),
+    ...buildUpdateMethod<T, Changes>(send, resourceType),
+    ...buildDeleteMethod(send, resourceType),
   };
 }
 
 /** Creates the method that reads a record at `/{resource}/{id}`. */
-export function getMethod<T extends object>(send: Send, resourceType: string): GetMethod<T> {
+export function buildGetMethod<T extends object>(send: Send, resourceType: string): GetMethod<T> {
   return {
     async get(id, { known, ...options } = {}) {
       const preconditionOptions = known === undefined ? {} : { ifNoneMatch: etagOf(known) };
@@ -139,7 +139,7 @@ export function getMethod<T extends object>(send: Send, resourceType: string): G
 }
 
 /** Creates the method that creates a record by POST to `/{resource}`. */
-export function createMethod<T, I>(send: Send, resourceType: string): CreateMethod<T, I> {
+export function buildCreateMethod<T, Input>(send: Send, resourceType: string): CreateMethod<T, Input> {
   return {
     create: async (input, options) =>
       recordOf(await send({ ...options, method: 'POST', path: [resourceType], body: input })),
@@ -147,7 +147,7 @@ export function createMethod<T, I>(send: Send, resourceType: string): CreateMeth
 }
 
 /** Creates the method that creates a record by POST to `/{resource}/{parentId}`. */
-export function createChildMethod<T, I>(send: Send, resourceType: string): CreateChildMethod<T, I> {
+export function buildCreateChildMethod<T, Input>(send: Send, resourceType: string): CreateChildMethod<T, Input> {
   return {
     create: async (parentId, input, options) =>
       recordOf(await send({ ...options, method: 'POST', path: [resourceType, parentId], body: input })),
@@ -155,7 +155,7 @@ export function createChildMethod<T, I>(send: Send, resourceType: string): Creat
 }
 
 /** Creates the method that changes a record by PUT to `/{resource}/{id}`. */
-export function updateMethod<T, I>(send: Send, resourceType: string): UpdateMethod<T, I> {
+export function buildUpdateMethod<T, Changes>(send: Send, resourceType: string): UpdateMethod<T, Changes> {
   return {
     update: async (id, changes, options) =>
       recordOf(await send({ ...options, method: 'PUT', path: [resourceType, id], body: changes })),
@@ -163,7 +163,7 @@ export function updateMethod<T, I>(send: Send, resourceType: string): UpdateMeth
 }
 
 /** Creates the method that deletes a record at `/{resource}/{id}`. */
-export function deleteMethod(send: Send, resourceType: string): DeleteMethod {
+export function buildDeleteMethod(send: Send, resourceType: string): DeleteMethod {
   return {
     delete: async (id, options) => {
       await send({ ...options, method: 'DELETE', path: [resourceType, id] });
@@ -172,8 +172,8 @@ export function deleteMethod(send: Send, resourceType: string): DeleteMethod {
 }
 
 /** Creates the methods that complete and reopen a record by PUT to `/{resource}/{id}`. */
-export function completeMethods<T>(send: Send, resourceType: string): CompleteMethods<T> {
-  const { update } = updateMethod<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
+export function buildCompleteMethods<T>(send: Send, resourceType: string): CompleteMethods<T> {
+  const { update } = buildUpdateMethod<T, { completed: 1 } | { resume: 1 }>(send, resourceType);
   return {
     complete: (id, options) => update(id, { completed: 1 }, options),
     resume: (id, options) => update(id, { resume: 1 }, options),
@@ -184,7 +184,7 @@ export function completeMethods<T>(send: Send, resourceType: string): CompleteMe
 export type ListFilters = PageWindow & Readonly<Record<string, QueryValue>>;
 
 /** The methods of a resource that list its records (C7). */
-export interface ListMethods<T, F extends PageWindow> {
+export interface ListMethods<T, Filters extends PageWindow> {
   /**
    * Returns one page, in a total and stable order. Errors: `invalid_input` for a malformed filter, `not_permitted`.
    *
@@ -194,7 +194,7 @@ export interface ListMethods<T, F extends PageWindow> {
    * const following = await carillon.events.list({ from: '20270301', limit: 50, after: next });
    * ```
    */
-  list(filters?: F, options?: CallOptions): Promise<Page<T>>;
+  list(filters?: Filters, options?: CallOptions): Promise<Page<T>>;
   /**
    * Yields all records from `offset` on, each once. Pages of `limit` records are loaded as they are consumed;
    * `timeoutMs` applies to each page. No record is missed while others are added or deleted, so the loop may delete
@@ -207,7 +207,7 @@ export interface ListMethods<T, F extends PageWindow> {
    * }
    * ```
    */
-  each(filters?: F, options?: CallOptions): AsyncGenerator<T, void, undefined>;
+  each(filters?: Filters, options?: CallOptions): AsyncGenerator<T, void, undefined>;
 }
 
 /**
@@ -215,11 +215,11 @@ export interface ListMethods<T, F extends PageWindow> {
  *
  * @param idFields names of the fields that identify a record
  */
-export function listMethods<T, F extends ListFilters>(
+export function buildListMethods<T, Filters extends ListFilters>(
   send: Send,
   resourceType: string,
   ...idFields: readonly (keyof T)[]
-): ListMethods<T, F> {
+): ListMethods<T, Filters> {
   const idOf = (record: T) => idFields.map((name) => record[name]).join(' ');
   const requestPage = (filters: ListFilters, options?: CallOptions) =>
     send({ ...options, method: 'GET', path: [resourceType], query: filters });

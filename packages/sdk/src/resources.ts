@@ -21,22 +21,22 @@ import type {
   RecurrencePeriod,
   RecurrencePeriodInput,
 } from './api-types.ts';
-import { type ImportMethod, importMethod } from './calendars.ts';
+import { buildImportMethod, type ImportMethod } from './calendars.ts';
 import {
+  buildCompleteMethods,
+  buildCreateChildMethod,
+  buildCreateMethod,
+  buildDeleteMethod,
+  buildEditableMethods,
+  buildGetMethod,
+  buildListMethods,
   type CompleteMethods,
   type CreateChildMethod,
   type CreateMethod,
-  completeMethods,
-  createChildMethod,
-  createMethod,
   type DeleteMethod,
-  deleteMethod,
   type EditableMethods,
-  editableMethods,
   type GetMethod,
-  getMethod,
   type ListMethods,
-  listMethods,
 } from './resource-methods.ts';
 import type { Send } from './transport.ts';
 
@@ -110,12 +110,12 @@ export type Events = EditableMethods<CalendarEvent, EventChanges, EventFilters> 
   CreateMethod<CalendarEvent, EventInput> &
   ImportMethod;
 
-/** Methods for events at `/events`. */
-export function events(send: Send): Events {
+/** Creates the methods for events at `/events`. */
+export function createEventMethods(send: Send): Events {
   return {
-    ...editableMethods<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),
-    ...createMethod<CalendarEvent, EventInput>(send, 'events'),
-    ...importMethod(send, 'events'),
+    ...buildEditableMethods<CalendarEvent, EventChanges, EventFilters>(send, 'events', 'event_id'),
+    ...buildCreateMethod<CalendarEvent, EventInput>(send, 'events'),
+    ...buildImportMethod(send, 'events'),
   };
 }
 
@@ -211,11 +211,11 @@ export type ClientFilters = PageWindow &
 /** Methods for clients (C29, C34). */
 export type Clients = EditableMethods<Client, ClientChanges, ClientFilters> & CreateMethod<Client, ClientInput>;
 
-/** Methods for clients at `/clients`. */
-export function clients(send: Send): Clients {
+/** Creates the methods for clients at `/clients`. */
+export function createClientMethods(send: Send): Clients {
   return {
-    ...editableMethods<Client, ClientChanges, ClientFilters>(send, 'clients', 'client_id'),
-    ...createMethod<Client, ClientInput>(send, 'clients'),
+    ...buildEditableMethods<Client, ClientChanges, ClientFilters>(send, 'clients', 'client_id'),
+    ...buildCreateMethod<Client, ClientInput>(send, 'clients'),
   };
 }
 
@@ -283,11 +283,11 @@ export type ContactFilters = PageWindow &
 /** Methods for contacts (C36). */
 export type Contacts = EditableMethods<Contact, ContactChanges, ContactFilters> & CreateMethod<Contact, ContactInput>;
 
-/** Methods for contacts at `/contacts`. */
-export function contacts(send: Send): Contacts {
+/** Creates the methods for contacts at `/contacts`. */
+export function createContactMethods(send: Send): Contacts {
   return {
-    ...editableMethods<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),
-    ...createMethod<Contact, ContactInput>(send, 'contacts'),
+    ...buildEditableMethods<Contact, ContactChanges, ContactFilters>(send, 'contacts', 'contact_id'),
+    ...buildCreateMethod<Contact, ContactInput>(send, 'contacts'),
   };
 }
 
@@ -449,11 +449,11 @@ export type ProjectFilters = PageWindow &
 /** Methods for projects (C30, C34). */
 export type Projects = EditableMethods<Project, ProjectChanges, ProjectFilters> & CreateMethod<Project, ProjectInput>;
 
-/** Methods for projects at `/projects`. */
-export function projects(send: Send): Projects {
+/** Creates the methods for projects at `/projects`. */
+export function createProjectMethods(send: Send): Projects {
   return {
-    ...editableMethods<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),
-    ...createMethod<Project, ProjectInput>(send, 'projects'),
+    ...buildEditableMethods<Project, ProjectChanges, ProjectFilters>(send, 'projects', 'project_id'),
+    ...buildCreateMethod<Project, ProjectInput>(send, 'projects'),
   };
 }
 
@@ -616,12 +616,12 @@ export type Tasks = EditableMethods<Task, TaskChanges, TaskFilters> &
   CreateChildMethod<Task, TaskInput> &
   CompleteMethods<Task>;
 
-/** Methods for tasks at `/tasks`. */
-export function tasks(send: Send): Tasks {
+/** Creates the methods for tasks at `/tasks`. */
+export function createTaskMethods(send: Send): Tasks {
   return {
-    ...editableMethods<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
-    ...createChildMethod<Task, TaskInput>(send, 'tasks'),
-    ...completeMethods<Task>(send, 'tasks'),
+    ...buildEditableMethods<Task, TaskChanges, TaskFilters>(send, 'tasks', 'task_id'),
+    ...buildCreateChildMethod<Task, TaskInput>(send, 'tasks'),
+    ...buildCompleteMethods<Task>(send, 'tasks'),
   };
 }
 
@@ -760,12 +760,12 @@ export type Subtasks = EditableMethods<Subtask, SubtaskChanges, SubtaskFilters> 
   CreateChildMethod<Subtask, SubtaskInput> &
   CompleteMethods<Subtask>;
 
-/** Methods for subtasks at `/subtasks`. */
-export function subtasks(send: Send): Subtasks {
+/** Creates the methods for subtasks at `/subtasks`. */
+export function createSubtaskMethods(send: Send): Subtasks {
   return {
-    ...editableMethods<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),
-    ...createChildMethod<Subtask, SubtaskInput>(send, 'subtasks'),
-    ...completeMethods<Subtask>(send, 'subtasks'),
+    ...buildEditableMethods<Subtask, SubtaskChanges, SubtaskFilters>(send, 'subtasks', 'subtask_id'),
+    ...buildCreateChildMethod<Subtask, SubtaskInput>(send, 'subtasks'),
+    ...buildCompleteMethods<Subtask>(send, 'subtasks'),
   };
 }
 
@@ -801,11 +801,11 @@ export type TeamFilters = PageWindow;
 /** Methods for teams (C37). */
 export type Teams = EditableMethods<Team, TeamChanges, TeamFilters> & CreateMethod<Team, TeamInput>;
 
-/** Methods for teams at `/teams`. */
-export function teams(send: Send): Teams {
+/** Creates the methods for teams at `/teams`. */
+export function createTeamMethods(send: Send): Teams {
   return {
-    ...editableMethods<Team, TeamChanges, TeamFilters>(send, 'teams', 'team_id'),
-    ...createMethod<Team, TeamInput>(send, 'teams'),
+    ...buildEditableMethods<Team, TeamChanges, TeamFilters>(send, 'teams', 'team_id'),
+    ...buildCreateMethod<Team, TeamInput>(send, 'teams'),
   };
 }
 
@@ -907,11 +907,11 @@ export type TimeEntryFilters = PageWindow &
 export type TimeEntries = EditableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters> &
   CreateChildMethod<TimeEntry, TimeEntryInput>;
 
-/** Methods for time entries at `/time_entries`. */
-export function timeEntries(send: Send): TimeEntries {
+/** Creates the methods for time entries at `/time_entries`. */
+export function createTimeEntryMethods(send: Send): TimeEntries {
   return {
-    ...editableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),
-    ...createChildMethod<TimeEntry, TimeEntryInput>(send, 'time_entries'),
+    ...buildEditableMethods<TimeEntry, TimeEntryChanges, TimeEntryFilters>(send, 'time_entries', 'entry_id'),
+    ...buildCreateChildMethod<TimeEntry, TimeEntryInput>(send, 'time_entries'),
   };
 }
 
@@ -985,12 +985,12 @@ export type Comments = ListMethods<ListedComment, CommentFilters> &
   DeleteMethod &
   CreateChildMethod<Comment, CommentInput>;
 
-/** Methods for comments at `/comments`. */
-export function comments(send: Send): Comments {
+/** Creates the methods for comments at `/comments`. */
+export function createCommentMethods(send: Send): Comments {
   return {
-    ...listMethods<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),
-    ...getMethod<Comment>(send, 'comments'),
-    ...deleteMethod(send, 'comments'),
-    ...createChildMethod<Comment, CommentInput>(send, 'comments'),
+    ...buildListMethods<ListedComment, CommentFilters>(send, 'comments', 'comment_id'),
+    ...buildGetMethod<Comment>(send, 'comments'),
+    ...buildDeleteMethod(send, 'comments'),
+    ...buildCreateChildMethod<Comment, CommentInput>(send, 'comments'),
   };
 }

@@ -40,7 +40,7 @@ export function withRetries(send: Send, options: RetryOptions, deps: RuntimeDeps
         if (mayHaveExecuted && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED_RESPONSE;
         const waitMs = computeRetryDelayMs(error, retryCount, deps);
         const isRetryable =
-          retryCount < retries && isTransientError(error) && (wasNotExecuted(error) || isRepeatable(call, options));
+          retryCount < retries && isTransientError(error) && (wasNotExecuted(error) || isSafeToRepeat(call, options));
         if (!isRetryable || waitMs > MAX_RETRY_DELAY_MS || deps.now() + waitMs >= deadlineAt) throw error;
         mayHaveExecuted ||= !wasNotExecuted(error);
         await deps.pause(waitMs, call.signal);
@@ -80,7 +80,7 @@ function wasNotExecuted({ code, status }: CarillonError): boolean {
  * Whether a call that may have been executed can be repeated. With `ifMatch` it cannot, because an executed change has
  * changed the ETag.
  */
-function isRepeatable({ method, idempotencyKey, ifMatch }: ApiCall, { storesResponses }: RetryOptions): boolean {
+function isSafeToRepeat({ method, idempotencyKey, ifMatch }: ApiCall, { storesResponses }: RetryOptions): boolean {
   if (method === 'GET') return true;
   if (method === 'POST') return storesResponses && idempotencyKey !== undefined;
   return ifMatch === undefined;

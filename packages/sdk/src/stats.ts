@@ -1,5 +1,5 @@
 import type { DateText, Id, Optional, PageWindow } from './api-types.ts';
-import { type ListMethods, listMethods } from './resource-methods.ts';
+import { buildListMethods, type ListMethods } from './resource-methods.ts';
 import { recordOf } from './response-body.ts';
 import type { CallOptions, Send } from './transport.ts';
 
@@ -65,5 +65,5 @@ export type Hours = ListMethods<HourCounts, HourFilters>;
 
 /** Creates the methods for hours at `/hours`. */
 export function createHourMethods(send: Send): Hours {
-  return listMethods<HourCounts, HourFilters>(send, 'hours', 'hook_id', 'hour');
+  return buildListMethods<HourCounts, HourFilters>(send, 'hours', 'hook_id', 'hour');
 }

@@ -106,7 +106,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 /** Options of a transport. */
 export type TransportOptions = {
   /** Prefix of the URL of every request, without a trailing slash. */
-  readonly root: string;
+  readonly apiRoot: string;
   readonly auth: CredentialsProvider;
   readonly fetch: Fetch;
 };
@@ -140,7 +140,7 @@ async function sendRequest<T>(
   timeoutSignal: AbortSignal | undefined,
   readResponse: (response: Response) => Promise<T>,
 ): Promise<T> {
-  const url = buildRequestUrl(options.root, call);
+  const url = buildRequestUrl(options.apiRoot, call);
   const init = createRequestInit(call, options.auth, acceptHeader, timeoutSignal);
   try {
     const response = await options.fetch(url, init);
@@ -177,14 +177,14 @@ async function readEventStream(response: Response): Promise<ReadableStream<Uint8
   throw createUnexpectedResponseError(status, `The response (${status}) is not a stream of events.`);
 }
 
-function buildRequestUrl(root: string, call: ApiCall): string {
+function buildRequestUrl(apiRoot: string, call: ApiCall): string {
   const path = call.path.map((segment) => `/${encodeSegment(segment)}`).join('');
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined) query.set(name, String(value));
   }
   const queryString = query.toString();
-  return queryString === '' ? root + path : `${root}${path}?${queryString}`;
+  return queryString === '' ? apiRoot + path : `${apiRoot}${path}?${queryString}`;
 }
 
 /**

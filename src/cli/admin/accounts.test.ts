@@ -4,21 +4,24 @@ import { after, test } from 'node:test';
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { carillonJson, runCarillon, serve } from '../../../test/kit/service/command.ts';
-import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
+import { runCarillon, runCarillonJson, serve } from '../../../test/kit/service/command.ts';
+import { createTemporaryFolder, type Json } from '../../../test/kit/service/service.ts';
 import { permissions, permissionsOf } from '../../permissions.ts';
 
 const NEVER = '0000-00-00 00:00:00';
 
 // A service runs on the database during all tests, since these commands must work concurrently with it.
-const database = `sqlite:${join(temporaryFolder({ after }), 'carillon.db')}`;
+const database = `sqlite:${join(createTemporaryFolder({ after }), 'carillon.db')}`;
 const environment = { CARILLON_DATABASE: database };
 const { baseUrl } = await serve({ after }, ['--database', database]);
-const owner: Json = await carillonJson(['accounts', 'create', '--domain', 'Acme.Test', '--email', 'owner@acme.test'], {
-  environment,
-});
+const owner: Json = await runCarillonJson(
+  ['accounts', 'create', '--domain', 'Acme.Test', '--email', 'owner@acme.test'],
+  {
+    environment,
+  },
+);
 
-const command = (...args: string[]) => carillonJson(args, { environment });
+const command = (...args: string[]) => runCarillonJson(args, { environment });
 const keysOf = (...args: string[]): Promise<Json> => command('keys', 'list', '--domain', 'acme.test', ...args);
 const as = (key: string, domain = 'acme.test') => new Carillon({ baseUrl, auth: apiKey({ domain, key }) });
 const statusFor = async (key: string) =>
@@ -119,7 +122,7 @@ test('users invite prints a link that works while the service runs and replaces 
 test('users invite uses the base URL of the environment, and rejects an unknown user', async () => {
   const invite = ['users', 'invite', '--domain', 'acme.test', '--email', 'owner@acme.test'];
   const at = async (more: Record<string, string>) =>
-    (await carillonJson(invite, { environment: { ...environment, ...more } })).link.replace(/\/#.*/, '');
+    (await runCarillonJson(invite, { environment: { ...environment, ...more } })).link.replace(/\/#.*/, '');
   assert.equal(await at({}), 'http://127.0.0.1:8080');
   assert.equal(await at({ CARILLON_HOST: '::1', CARILLON_PORT: '81' }), 'http://[::1]:81');
   const refused: [string[], Record<string, string>, RegExp][] = [

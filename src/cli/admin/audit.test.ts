@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
+import { runCarillon, runCarillonJson } from '../../../test/kit/service/command.ts';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 
 for (const { test, database } of everyStore) {
   test('audit lists entries, including those of the command line, by account, action or time, or all', async (t) => {
     const environment = { CARILLON_DATABASE: await database(t) };
-    const command = (...args: string[]): Promise<Json> => carillonJson(args, { environment });
+    const command = (...args: string[]): Promise<Json> => runCarillonJson(args, { environment });
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
     const { key } = await command('accounts', 'create', ...owner);
     await command('users', 'create', '--domain', 'acme.test', '--email', 'member@acme.test');

@@ -20,12 +20,12 @@ import { test } from 'node:test';
 import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
 import { copyDatabase, queryRows } from '../../../test/kit/database/database.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
-import { loadRelease, type Release, releases } from '../../../test/kit/service/packages.ts';
-import { type Json, temporaryFolder } from '../../../test/kit/service/service.ts';
+import { runCarillon, runCarillonJson } from '../../../test/kit/service/command.ts';
+import { createReleaseDatabase, type Release, releases } from '../../../test/kit/service/packages.ts';
+import { createTemporaryFolder, type Json } from '../../../test/kit/service/service.ts';
 import { type StartedProcess, startProcess, startServiceProcess } from '../../../test/kit/service/service-process.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
-import { getNewestVersion } from '../../store/migrate.ts';
+import { getNewestSchemaVersion } from '../../store/migrate.ts';
 
 const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 const contentsOf = (path: string) => {
@@ -38,7 +38,7 @@ const contentsOf = (path: string) => {
 };
 
 async function startFilledService(context: Cleanup, events: number) {
-  const folder = temporaryFolder(context);
+  const folder = createTemporaryFolder(context);
   const path = join(folder, 'carillon.db');
   const service = await startServiceProcess(context, `sqlite:${path}`);
   for (let number = 0; number < events; number += 1) await service.carillon.events.create(event);
@@ -48,13 +48,13 @@ async function startFilledService(context: Cleanup, events: number) {
 test('backup writes one complete file, readable only by its owner, while the service runs, and prints its contents', async (t) => {
   const { folder, path, service, environment } = await startFilledService(t, 5);
   const to = join(folder, 'copy.db');
-  const said = await carillonJson(['backup', '--to', to], { environment });
+  const said = await runCarillonJson(['backup', '--to', to], { environment });
   assert.deepEqual(
     { ...said, seconds: 0 },
     {
       file: to,
       bytes: statSync(to).size,
-      version: getNewestVersion(),
+      version: getNewestSchemaVersion(),
       accounts: 1,
       occurrences: 5,
       position: 5,
@@ -63,7 +63,7 @@ test('backup writes one complete file, readable only by its owner, while the ser
   );
   assert.ok(said.seconds >= 0 && said.seconds < 15);
   assert.equal(statSync(to).mode & 0o777, 0o600);
-  assert.deepEqual(contentsOf(to), { events: 5, version: getNewestVersion() });
+  assert.deepEqual(contentsOf(to), { events: 5, version: getNewestSchemaVersion() });
   assert.deepEqual(
     readdirSync(folder).filter((file) => !file.startsWith('carillon.db')),
     ['copy.db'],
@@ -73,10 +73,10 @@ test('backup writes one complete file, readable only by its owner, while the ser
   assert.deepEqual([contentsOf(to).events, contentsOf(path).events], [5, 6], 'a copy, and no link');
 
   const spoken = await runCarillon(['backup'], { environment });
-  const lines = `^file: .*carillon\\.db\\.backup-\\d{8}T\\d{6}\nsize: 0\\.\\d MiB\nversion: ${getNewestVersion()}\n`;
+  const lines = `^file: .*carillon\\.db\\.backup-\\d{8}T\\d{6}\nsize: 0\\.\\d MiB\nversion: ${getNewestSchemaVersion()}\n`;
   assert.match(spoken.stdout, new RegExp(lines));
   mkdirSync(join(folder, 'backups'));
-  await carillonJson(['backup', '--to', join(folder, 'backups')], { environment });
+  await runCarillonJson(['backup', '--to', join(folder, 'backups')], { environment });
   assert.match(readdirSync(join(folder, 'backups')).join(), /^carillon-backup-\d{8}T\d{6}\.db$/);
 });
 
@@ -84,14 +84,14 @@ test('a backup contains what a killed service left in its write-ahead log', asyn
   const { folder, service, environment } = await startFilledService(t, 3);
   await service.stop('SIGKILL');
   const to = join(folder, 'copy.db');
-  await carillonJson(['backup', '--to', to], { environment });
+  await runCarillonJson(['backup', '--to', to], { environment });
   assert.equal(contentsOf(to).events, 3);
 });
 
 test('backup does not migrate an old database', async (t) => {
-  const path = loadRelease(t, releases[0] as Release);
+  const path = createReleaseDatabase(t, releases[0] as Release);
   const to = `${path}.copy`;
-  const said = await carillonJson(['backup', '--database', `sqlite:${path}`, '--to', to]);
+  const said = await runCarillonJson(['backup', '--database', `sqlite:${path}`, '--to', to]);
   assert.deepEqual([said.version, said.accounts, said.occurrences], [1, 2, 16]);
   assert.deepEqual([contentsOf(path).version, contentsOf(to).version], [1, 1]);
   assert.ok(!readdirSync(join(path, '..')).some((file) => file.includes('.before-')));
@@ -157,13 +157,13 @@ const filesNamed = (folder: string, word: string) => readdirSync(folder).filter(
 
 /** Starts a service with two events: one from before a backup, and one created after the backup. */
 async function startBackedUpService(context: Cleanup) {
-  const folder = temporaryFolder(context);
+  const folder = createTemporaryFolder(context);
   const path = join(folder, 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
   const service = await startServiceProcess(context, `sqlite:${path}`);
   await service.carillon.events.create({ ...event, event_name: 'Before' });
   const backup = join(folder, 'backup.db');
-  await carillonJson(['backup', '--to', backup], { environment });
+  await runCarillonJson(['backup', '--to', backup], { environment });
   await service.carillon.events.create({ ...event, event_name: 'Since' });
   return { folder, path, backup, service, environment };
 }
@@ -187,7 +187,7 @@ test('C5 restore puts the backup in place, keeps the old file, and issues no id 
   const bytes = readFileSync(backup);
   const hook = await service.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/x', event: 'new_task' });
   await service.stop('SIGTERM');
-  const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
+  const said = await runCarillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.deepEqual(Object.keys(said), ['database', 'from', 'kept', 'accounts', 'epoch']);
   // A new epoch starts at one million ids per second since 2025.
   assert.ok(said.epoch > 1_000 * (Date.now() - 60_000 - Date.UTC(2025, 0, 1)));
@@ -276,7 +276,7 @@ test('restore replaces a database only with --force and only by a backup; otherw
 test('restore creates a missing database with its folder; no second first account is created', async (t) => {
   const { folder, backup, service } = await startBackedUpService(t);
   const path = join(folder, 'elsewhere', 'carillon.db');
-  const said = await carillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
+  const said = await runCarillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
   assert.equal(said.kept, null);
   const other = await startAgain(t, `sqlite:${path}`);
   assert.equal(other.key, undefined);
@@ -294,7 +294,7 @@ test('a damaged database is set aside unchanged, with its write-ahead log', asyn
   assert.ok(existsSync(`${path}-wal`));
   // Overwrite both files: SQLite would recreate the database from the write-ahead log alone.
   for (const file of [path, `${path}-wal`]) writeFileSync(file, 'x'.repeat(8_192));
-  const said = await carillonJson(['restore', '--from', backup, '--force'], { environment });
+  const said = await runCarillonJson(['restore', '--from', backup, '--force'], { environment });
   assert.equal(readFileSync(said.kept, 'utf8').slice(0, 3), 'xxx');
   assert.equal(readFileSync(`${said.kept}-wal`, 'utf8').slice(0, 3), 'xxx');
   assert.deepEqual(eventNamesIn(path), ['Before']);
@@ -315,7 +315,7 @@ test('C20 a service does not start with a new database if an old write-ahead log
   );
   assert.deepEqual(readFileSync(`${path}-wal`), log, 'what it holds of the old database is kept');
   assert.ok(!existsSync(path));
-  await carillonJson(['restore', '--from', backup], { environment });
+  await runCarillonJson(['restore', '--from', backup], { environment });
   assert.deepEqual(filesNamed(folder, 'carillon.db-'), [], 'no log that the new file could take for its own');
   const [kept = ''] = filesNamed(folder, '-wal');
   assert.deepEqual(readFileSync(join(folder, kept)), log);
@@ -337,17 +337,17 @@ test('a database that another process has open is not replaced', async (t) => {
 });
 
 test('a backup of an older version is migrated during the restore, and itself stays unchanged', async (t) => {
-  const backup = loadRelease(t, releases[0] as Release);
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const backup = createReleaseDatabase(t, releases[0] as Release);
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   chmodSync(backup, 0o400);
-  await carillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
+  await runCarillonJson(['restore', '--database', `sqlite:${path}`, '--from', backup]);
   const versionIn = (file: string) => {
     const database = new DatabaseSync(file, { readOnly: true });
     const row = database.prepare('select max(version) as version from migrations').get();
     database.close();
     return row?.version;
   };
-  assert.deepEqual([versionIn(backup), versionIn(path)], [1, getNewestVersion()]);
+  assert.deepEqual([versionIn(backup), versionIn(path)], [1, getNewestSchemaVersion()]);
   const [account] = await queryRows(
     `sqlite:${path}`,
     'select count(*) as count from positions where epoch_start = position',
@@ -378,7 +378,7 @@ for (const { test, serviceProcess } of everyStore) {
     assert.equal(await lost.stop('SIGTERM'), 0);
 
     const environment = { CARILLON_DATABASE: copy };
-    const said = await carillonJson(['restore', '--after-restore'], { environment });
+    const said = await runCarillonJson(['restore', '--after-restore'], { environment });
     assert.deepEqual(Object.keys(said), ['accounts', 'epoch']);
     const [position] = await queryRows(copy, 'select position, epoch_start from positions');
     assert.deepEqual([position.position, position.epoch_start], [said.epoch, said.epoch]);
@@ -395,7 +395,7 @@ for (const { test, serviceProcess } of everyStore) {
     const ids = all.slice(3).map((one) => Number(one.deliveryId));
     for (const one of ids) assert.ok(one > said.epoch && !before.includes(one), `${one} was issued before`);
     const wanted = ['audit', '--domain', String(first.domain), '--action', 'database.restored'];
-    assert.equal((await carillonJson(wanted, { environment })).length, 1);
+    assert.equal((await runCarillonJson(wanted, { environment })).length, 1);
     const running = await runCarillon(['restore', '--after-restore'], { environment });
     assert.deepEqual([running.code, running.stderrLines.length], [1, 1]);
     assert.match(running.stderrLines[0] ?? '', /running on /);

@@ -8,7 +8,7 @@ import { COMMAND_LINE_ACTOR } from '../../permissions.ts';
 import { revokeAllSessionsAndInvitations } from '../../resources/auth/revoke-access.ts';
 import { backUpDatabase, formatFileTimestamp, formatMebibytes } from '../../store/backup/backup.ts';
 import { beginEpoch, type Epoch } from '../../store/backup/epoch.ts';
-import { replaceDatabase } from '../../store/backup/restore.ts';
+import { restoreBackup } from '../../store/backup/restore.ts';
 import type { Sequences } from '../../store/sequences.ts';
 import { type Queries, StoreError, type Tx } from '../../store/store.ts';
 import { CliError } from '../output/screen.ts';
@@ -112,11 +112,11 @@ async function restoreFromFile(flags: RestoreFlags, databasePath: string, backup
   const beginRestoreEpoch = (tx: RestoreTransaction, sequences: Sequences) =>
     beginAuditedEpoch(tx, sequences, now, { from: backupPath });
   const restoreResult = await withCliErrors(() =>
-    replaceDatabase({
+    restoreBackup({
       path: databasePath,
       backupPath,
       keptSuffix: formatFileTimestamp(now),
-      force: flags.force === true,
+      mayReplaceExisting: flags.force === true,
       prepareCopy: beginRestoreEpoch,
     }),
   );
@@ -143,7 +143,7 @@ async function beginEpochAfterRestore(flags: RestoreFlags): Promise<void> {
   printRestoreResult(flags, {}, epoch);
 }
 
-type RestoreTransaction = Pick<Tx, 'queries' | 'withCommit'>;
+type RestoreTransaction = Pick<Tx, 'queries' | 'sendWithCommit'>;
 
 async function beginAuditedEpoch(
   tx: RestoreTransaction,

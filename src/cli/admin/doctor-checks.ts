@@ -6,7 +6,7 @@ import type { ResolveName } from '../../delivery/transport/dns-resolver.ts';
 import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { formatMebibytes } from '../../store/backup/backup.ts';
-import { formatDatabase } from '../../store/database-url.ts';
+import { formatDatabaseLocation } from '../../store/database-url.ts';
 import type { DatabaseInspection } from '../../store/inspection.ts';
 
 /** Result of one check. For a warning or a fault, the message says how to fix the problem. */
@@ -115,7 +115,7 @@ function checkCorsOrigins({ corsOrigins: origins }: Config): Finding[] {
 const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 
 async function checkDatabase(config: Config, inspection: CheckInput['inspection'], clock: Clock): Promise<Finding[]> {
-  const databaseText = formatDatabase(config.database);
+  const databaseText = formatDatabaseLocation(config.database);
   if (inspection === undefined)
     return [
       warningFinding('database', `none at ${databaseText} yet; carillon serve creates it, or correct --database`),
@@ -127,8 +127,8 @@ async function checkDatabase(config: Config, inspection: CheckInput['inspection'
         `${databaseText} cannot be reached: ${inspection}; check --database, permissions, and that it is running`,
       ),
     ];
-  const { engine, bytes, locationProblems: locationErrors } = inspection;
-  const databaseSummary = `${databaseText}, ${engine}, ${formatMebibytes(bytes)}`;
+  const { engine, sizeBytes, locationProblems: locationErrors } = inspection;
+  const databaseSummary = `${databaseText}, ${engine}, ${formatMebibytes(sizeBytes)}`;
   return [
     locationErrors.length === 0
       ? okFinding('database', databaseSummary)
@@ -139,30 +139,31 @@ async function checkDatabase(config: Config, inspection: CheckInput['inspection'
     ...checkDiskSpace(inspection),
     ...checkDatabaseClock(inspection),
     ...(await checkFutureOccurrences(inspection, clock)),
-    okFinding('service', inspection.isServed ? 'running on the database' : 'not running on the database'),
+    okFinding('service', inspection.isServiceRunning ? 'running on the database' : 'not running on the database'),
   ];
 }
 
-function checkSchema({ version, newestVersion }: DatabaseInspection): Finding {
+function checkSchema({ schemaVersion, newestSchemaVersion }: DatabaseInspection): Finding {
   const checkName = 'schema';
-  if (version > newestVersion)
-    return faultFinding(checkName, `version ${version} is from a newer Carillon; update Carillon`);
-  if (version < newestVersion)
+  if (schemaVersion > newestSchemaVersion)
+    return faultFinding(checkName, `version ${schemaVersion} is from a newer Carillon; update Carillon`);
+  if (schemaVersion < newestSchemaVersion)
     return warningFinding(
       checkName,
-      `version ${version} of ${newestVersion}; the next start migrates it; make a backup first`,
+      `version ${schemaVersion} of ${newestSchemaVersion}; the next start migrates it; make a backup first`,
     );
-  return okFinding(checkName, `version ${version}, up to date`);
+  return okFinding(checkName, `version ${schemaVersion}, up to date`);
 }
 
-const isSchemaReadable = ({ version, newestVersion }: DatabaseInspection) => version > 0 && version <= newestVersion;
+const isSchemaReadable = ({ schemaVersion, newestSchemaVersion }: DatabaseInspection) =>
+  schemaVersion > 0 && schemaVersion <= newestSchemaVersion;
 
 async function checkIntegrity(inspection: DatabaseInspection): Promise<Finding> {
   const checkName = 'integrity';
-  if (inspection.problems.length > 0)
+  if (inspection.integrityErrors.length > 0)
     return faultFinding(
       checkName,
-      `${inspection.problems.join('; ')}; stop the service and restore the last good backup`,
+      `${inspection.integrityErrors.join('; ')}; stop the service and restore the last good backup`,
     );
   const missingCount = isSchemaReadable(inspection) ? await countMissingRecords(inspection.queries) : 0;
   if (missingCount > 0)
@@ -182,13 +183,13 @@ function checkDurability({ durability: requiredDurability }: Config, { weakSetti
     : faultFinding(checkName, `${message}; turn it on`);
 }
 
-function checkDiskSpace({ freeBytes, bytes }: DatabaseInspection): Finding[] {
+function checkDiskSpace({ freeBytes, sizeBytes }: DatabaseInspection): Finding[] {
   const checkName = 'disk';
   if (freeBytes === undefined) return [];
   const freeText = `${formatMebibytes(freeBytes)} free`;
   if (freeBytes < MIN_FREE_BYTES)
     return [faultFinding(checkName, `${freeText}; free disk space before writes are rejected`)];
-  if (freeBytes < bytes + MIN_FREE_BYTES)
+  if (freeBytes < sizeBytes + MIN_FREE_BYTES)
     return [
       warningFinding(
         checkName,
@@ -214,7 +215,7 @@ function checkDatabaseClock({ clockAheadMs }: DatabaseInspection): Finding[] {
 
 /** Reports a fault if the newest occurrence (domain event) is in the future according to this machine's clock. */
 async function checkFutureOccurrences(inspection: DatabaseInspection, clock: Clock): Promise<Finding[]> {
-  if (!isSchemaReadable(inspection) || inspection.problems.length > 0) return [];
+  if (!isSchemaReadable(inspection) || inspection.integrityErrors.length > 0) return [];
   const row = await inspection.queries
     .selectFrom('occurrences')
     .select(({ fn }) => fn.max<number | null>('occurred_at').as('latest'))

@@ -3,13 +3,13 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startMailServer } from '../../../test/kit/network/mail.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon, serve } from '../../../test/kit/service/command.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -39,7 +39,7 @@ async function listeningUrl({ stderrLog }: Awaited<ReturnType<typeof serve>>): P
 
 test('C11 doctor target prints the address and the setting that allows it; with that setting the target is notified', async (t) => {
   const target = await startTarget(t);
-  const url = target.at('/hook');
+  const url = target.urlOf('/hook');
   const { host } = new URL(url);
   const refused = await runCarillon(['doctor', 'target', url], { environment: PUBLIC });
   assert.equal(refused.code, 1);
@@ -53,7 +53,7 @@ test('C11 doctor target prints the address and the setting that allows it; with 
   const allowed = await runCarillon(['doctor', 'target', url], { environment: { ...PUBLIC, [name]: value } });
   assert.deepEqual(allowed, { code: 0, stdout: 'allowed: 127.0.0.1\n', stderrLines: [] });
 
-  const started = await serve(t, [], { cwd: temporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
+  const started = await serve(t, [], { cwd: createTemporaryFolder(t), environment: { ...PUBLIC, [name]: value } });
   const listening = await listeningUrl(started);
   const auth = apiKey({ domain: String(started.greetingField('domain')), key: String(started.greetingField('key')) });
   const owner = new Carillon({ baseUrl: listening, auth });
@@ -68,7 +68,7 @@ test('C11 doctor target prints the address and the setting that allows it; with 
 });
 
 test('C11 without the setting the service rejects the same target, with one word to the caller', async (t) => {
-  const started = await serve(t, [], { cwd: temporaryFolder(t), environment: PUBLIC });
+  const started = await serve(t, [], { cwd: createTemporaryFolder(t), environment: PUBLIC });
   const listening = await listeningUrl(started);
   const auth = apiKey({ domain: String(started.greetingField('domain')), key: String(started.greetingField('key')) });
   const owner = new Carillon({ baseUrl: listening, auth });
@@ -120,7 +120,7 @@ test('X10 doctor signs in to the mail server, and sends a mail only with --mail-
   const mailLine = async (password: string, ...more: string[]) => {
     const { stdout } = await runCarillon(['doctor', ...more], {
       environment: environment(password),
-      cwd: temporaryFolder(t),
+      cwd: createTemporaryFolder(t),
     });
     return stdout.split('\n').find((line) => / mail /.test(line)) ?? '';
   };
@@ -140,7 +140,7 @@ test('X10 doctor signs in to the mail server, and sends a mail only with --mail-
 });
 
 test('doctor prints one line per check, exits 0 without faults and 1 with one, and creates nothing', async (t) => {
-  const cwd = temporaryFolder(t);
+  const cwd = createTemporaryFolder(t);
   const none = await runCarillon(['doctor', '--offline'], { cwd });
   assert.deepEqual([none.code, none.stderrLines], [0, []]);
   assert.match(none.stdout, /^warning {2}database {7}none at sqlite:data\/carillon\.db yet/m);
@@ -218,15 +218,15 @@ const noRows = { executeTakeFirst: async () => ({ latest: null }) };
 /** Inspection of a sound database. Its queries are a stub that finds no occurrence. */
 const soundInspection: DatabaseInspection = {
   engine: 'SQLite 3.53.0',
-  version: 0,
-  newestVersion: 2,
+  schemaVersion: 0,
+  newestSchemaVersion: 2,
   weakSettings: [],
-  problems: [],
-  bytes: 1_048_576,
+  integrityErrors: [],
+  sizeBytes: 1_048_576,
   freeBytes: 10 * 1_024 ** 3,
   locationProblems: [],
   clockAheadMs: undefined,
-  isServed: false,
+  isServiceRunning: false,
   queries: noRows as unknown as Queries,
   close: async () => undefined,
 };
@@ -279,10 +279,13 @@ test('doctor checks the database: existence, integrity, schema, durability, file
     (await at('database', { locationProblems: ['it lies on NFS'] })).join(),
     /^fault: it lies on NFS; move it/,
   );
-  assert.match((await at('schema', { version: 3 })).join(), /^fault: version 3 is from a newer Carillon.*; update/);
+  assert.match(
+    (await at('schema', { schemaVersion: 3 })).join(),
+    /^fault: version 3 is from a newer Carillon.*; update/,
+  );
   assert.match((await at('schema', {})).join(), /^warning: version 0 of 2; the next start migrates it/);
   assert.match(
-    (await at('integrity', { problems: ['row 1 missing'] })).join(),
+    (await at('integrity', { integrityErrors: ['row 1 missing'] })).join(),
     /^fault: row 1 missing; stop the service/,
   );
   assert.match(
@@ -296,7 +299,7 @@ test('doctor checks the database: existence, integrity, schema, durability, file
   assert.match((await findingsOf('durability', any)).join(), /^warning: fsync is off: .* as --durability any allows$/);
   assert.match((await at('disk', { freeBytes: 1_000_000 })).join(), /^fault: 1\.0 MiB free; free disk space/);
   assert.match(
-    (await at('disk', { bytes: 20 * 1_024 ** 3 })).join(),
+    (await at('disk', { sizeBytes: 20 * 1_024 ** 3 })).join(),
     /^warning: 10240\.0 MiB free, too little for a backup/,
   );
   assert.deepEqual(await at('disk', {}), ['ok: 10240.0 MiB free']);
@@ -306,11 +309,11 @@ test('doctor checks the database: existence, integrity, schema, durability, file
     /^warning: the database is 5000 ms behind this machine/,
   );
   assert.deepEqual(await at('clocks', { clockAheadMs: 12 }), ['ok: this machine and the database: 12 ms apart']);
-  assert.match((await at('service', { isServed: true })).join(), /^ok: running on the database/);
+  assert.match((await at('service', { isServiceRunning: true })).join(), /^ok: running on the database/);
 });
 
 test('doctor checks the clock: a plausible year and no jumps', async () => {
-  const clock = testClock(Date.UTC(1970, 0, 1));
+  const clock = createTestClock(Date.UTC(1970, 0, 1));
   assert.match((await findingsOf('time', { clock })).join(), /^fault: the clock of this machine says 1970; set it/);
   let jump = 0;
   const jumping = {
@@ -349,7 +352,7 @@ for (const { test, name, database, testService } of everyStore) {
   test('doctor finds no faults in a sound database, shows whether a service runs on it, and changes nothing', async (t) => {
     const address = await database(t);
     const empty = await look(address);
-    assert.equal(name === 'SQLite' ? empty : empty?.version, name === 'SQLite' ? undefined : 0, 'it makes none');
+    assert.equal(name === 'SQLite' ? empty : empty?.schemaVersion, name === 'SQLite' ? undefined : 0, 'it makes none');
     await empty?.close();
 
     const carillon = await testService(t, { database: address });
@@ -357,12 +360,12 @@ for (const { test, name, database, testService } of everyStore) {
     await owner.carillon.events.create({ event_name: 'Launch', start_date: '20270101', due_date: '20270102' });
     const served = await look(address);
     assert.ok(served !== undefined);
-    assert.equal(served.isServed, true);
+    assert.equal(served.isServiceRunning, true);
     assert.deepEqual(
-      [served.version, served.newestVersion, served.problems, served.locationProblems],
+      [served.schemaVersion, served.newestSchemaVersion, served.integrityErrors, served.locationProblems],
       [newestSchemaVersion, newestSchemaVersion, [], []],
     );
-    assert.ok(served.bytes > 100_000);
+    assert.ok(served.sizeBytes > 100_000);
     const findings = await checkInstallation({
       config: configOf({}),
       unknownVariableNames: [],
@@ -375,7 +378,7 @@ for (const { test, name, database, testService } of everyStore) {
     await served.close();
     await carillon.stop();
     const after = await look(address);
-    assert.equal(after?.isServed, false);
+    assert.equal(after?.isServiceRunning, false);
     await after?.close();
   });
 

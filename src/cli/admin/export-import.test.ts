@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import type { Cleanup } from '../../../test/kit/cleanup.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
-import { carillonJson, runCarillon } from '../../../test/kit/service/command.ts';
+import { runCarillon, runCarillonJson } from '../../../test/kit/service/command.ts';
 import { fillAccount } from '../../../test/kit/service/full-accounts.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 
 for (const { test, database } of everyStore) {
@@ -15,7 +15,7 @@ for (const { test, database } of everyStore) {
     const store = await openStoreAt(t, from);
     await fillAccount(store, 'acme.test', { accountId: 1, first: 2_001, count: 2 });
     await store.close();
-    return { from, folder: temporaryFolder(t) };
+    return { from, folder: createTemporaryFolder(t) };
   }
 
   test('an export is readable only by its owner, complete under its name, and overwrites nothing', async (t) => {
@@ -49,7 +49,7 @@ for (const { test, database } of everyStore) {
     const [summary = '', ...more] = stderrLines;
     assert.deepEqual(more, []);
     const into = await database(t);
-    const imported = await carillonJson(['import', '--database', into, '--from', path, '--quiet']);
+    const imported = await runCarillonJson(['import', '--database', into, '--from', path, '--quiet']);
     assert.deepEqual(imported, JSON.parse(summary));
     assert.deepEqual([imported.rows, imported.tables.events], [52, 2]);
   });

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import { type ExportSink, exportTo } from '../../transfer/export.ts';
 import type { ExportTotals } from '../../transfer/format.ts';
-import { importFrom } from '../../transfer/import.ts';
+import { importExportFile } from '../../transfer/import.ts';
 import { undoImport } from '../../transfer/remove.ts';
 import { addBaseUrlOption } from '../client/connect.ts';
 import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
@@ -125,7 +125,7 @@ export function addImportCommand(program: Command): void {
         throw new CliError(['Give --from with a file that carillon export wrote, or --from-api with another service.']);
       const progress = createProgressFromFlags(flags);
       const { totals } = await withExclusiveStore(flags, (store) =>
-        importFrom({ store, path: from, clock: systemClock, progress, mayResume: resume }),
+        importExportFile({ store, path: from, clock: systemClock, progress, mayResume: resume }),
       );
       printTotals(stdout, flags, totals);
     });

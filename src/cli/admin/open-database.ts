@@ -7,7 +7,7 @@ import { findAccountId } from '../../resources/accounts/actions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { DatabaseLocation, StoreOptions } from '../../store/database-url.ts';
 import { openStore } from '../../store/open.ts';
-import { DatabaseLost, type Store, StoreError } from '../../store/store.ts';
+import { DatabaseLostError, type Store, StoreError } from '../../store/store.ts';
 import { explainIncompleteTransfer, findIncompleteTransfer } from '../../transfer/incomplete-transfers.ts';
 import { TransferError } from '../../transfer/transfer-error.ts';
 import { CliError, type OutputLine, stdout } from '../output/screen.ts';
@@ -17,9 +17,12 @@ export type DatabaseFlags = { readonly database?: string; readonly json?: true }
 
 /** Adds the options `--database` and `--json` to a command. */
 export function addDatabaseOptions(command: Command): Command {
-  const { flag, shape, description, defaultText } = options.database;
+  const { flag, placeholder, description, defaultText } = options.database;
   return command
-    .option(`--${flag} <${shape}>`, `${description} (default ${defaultText}) Also ${environmentVariableOf(flag)}.`)
+    .option(
+      `--${flag} <${placeholder}>`,
+      `${description} (default ${defaultText}) Also ${environmentVariableOf(flag)}.`,
+    )
     .option('--json', 'Print JSON, for programs.');
 }
 
@@ -66,7 +69,7 @@ async function openStoreAndRun<T>(
       openAs,
       onFatal: (error) => {
         // Do not throw if the database is lost: every later write fails with this error, and the command reports it.
-        if (!(error instanceof DatabaseLost)) throw error;
+        if (!(error instanceof DatabaseLostError)) throw error;
       },
     });
     try {
@@ -83,7 +86,7 @@ export async function withCliErrors<T>(operation: () => Promise<T>): Promise<T> 
     return await operation();
   } catch (error) {
     if (error instanceof TransferError) throw new CliError(error.lines);
-    if (error instanceof Problem && error.cause instanceof DatabaseLost) throw new CliError([error.cause.message]);
+    if (error instanceof Problem && error.cause instanceof DatabaseLostError) throw new CliError([error.cause.message]);
     if (error instanceof StoreError || error instanceof Problem) throw new CliError([error.message]);
     throw error;
   }

@@ -28,8 +28,8 @@ export type ServiceClient = {
 
 /** Adds the options `--service`, `--domain`, `--key` and `--profile` to a command. */
 export function addConnectionOptions(command: Command): Command {
-  for (const { flag, shape, description } of Object.values(connectionOptions)) {
-    const option = new Option(`--${flag} <${shape}>`, `${description} Also ${environmentVariableOf(flag)}.`);
+  for (const { flag, placeholder, description } of Object.values(connectionOptions)) {
+    const option = new Option(`--${flag} <${placeholder}>`, `${description} Also ${environmentVariableOf(flag)}.`);
     command.addOption(option.helpGroup('Connection:'));
   }
   return command;
@@ -167,17 +167,17 @@ export function flagOf(field: string): string {
  * by `carillon login`.
  */
 export const connectionOptions = {
-  service: { flag: 'service', shape: 'url', description: 'URL of the service (default http://127.0.0.1:8080).' },
-  domain: { flag: 'domain', shape: 'host', description: 'Domain of the account.' },
+  service: { flag: 'service', placeholder: 'url', description: 'URL of the service (default http://127.0.0.1:8080).' },
+  domain: { flag: 'domain', placeholder: 'host', description: 'Domain of the account.' },
   key: {
     flag: 'key',
-    shape: 'key',
+    placeholder: 'key',
     description:
       'API key. Other users of this machine can see it in the process list: prefer the variable, or carillon login.',
   },
   profile: {
     flag: 'profile',
-    shape: 'name',
+    placeholder: 'name',
     description: 'Name of a login saved by carillon login (default default).',
   },
 } as const;
@@ -185,7 +185,7 @@ export const connectionOptions = {
 /** The option of `carillon listen` for the signing secret. */
 export const listenSecretOption = {
   flag: 'secret',
-  shape: 'whsec_…',
+  placeholder: 'whsec_…',
   description: 'Sign forwarded requests with this secret, like a signed hook. Prefer the variable, as with --key.',
 } as const;
 
@@ -206,7 +206,7 @@ const { baseUrl, host, port } = options;
 /** Adds the option `--base-url` to a command. */
 export function addBaseUrlOption(command: Command): Command {
   return command.option(
-    `--${baseUrl.flag} <${baseUrl.shape}>`,
+    `--${baseUrl.flag} <${baseUrl.placeholder}>`,
     `${baseUrl.description} Also ${environmentVariableOf(baseUrl.flag)}.`,
   );
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { carillonJson, runCarillon as command } from '../../../test/kit/service/command.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { runCarillon as command, runCarillonJson } from '../../../test/kit/service/command.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 
 sqlite.test(
@@ -11,7 +11,7 @@ sqlite.test(
     const carillon = await sqlite.testService(t);
     const { domain, key, carillon: own } = await carillon.createAccount('acme.test');
     const { project_id } = await own.projects.create({ project_name: 'Bells' });
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const environment = {
       CARILLON_DOMAIN: domain,
       CARILLON_KEY: key,
@@ -35,7 +35,7 @@ sqlite.test(
     assert.ok(!first.stdout.includes('\u001b'), 'a terminal is told no commands');
     const [event] = (await own.events.list()).data;
     assert.deepEqual([event?.start_date, event?.project_id], ['2027-01-31 10:00:00', project_id]);
-    const again = await carillonJson(['import-calendar', good, '--time-zone', 'Europe/Zurich', '--silent'], {
+    const again = await runCarillonJson(['import-calendar', good, '--time-zone', 'Europe/Zurich', '--silent'], {
       environment,
     });
     assert.deepEqual([again.created, again.unchanged], ['0', '1']);

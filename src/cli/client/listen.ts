@@ -3,11 +3,11 @@ import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { systemClock } from '../../clock.ts';
 import {
+  type FeedPosition,
   getDefaultCursorPath,
   type ListenerIdentity,
-  readCursor,
-  type SavedCursor,
-  saveCursor,
+  readFeedPosition,
+  saveFeedPosition,
 } from '../listen/cursor-file.ts';
 import { FeedReader, formatCursorGoneError } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
@@ -45,7 +45,7 @@ async function listenToFeed(
 ): Promise<void> {
   const { service, domain } = client.connection;
   const { user_id, email } = await client.carillon.user.get({ signal });
-  const { target, timeoutMs, secret, selectedKinds } = settings;
+  const { target, timeoutMs, signingSecret, selectedKinds } = settings;
   const kindsText = flags.kinds === undefined ? '' : [...selectedKinds].join(',');
   const listener = {
     service,
@@ -65,8 +65,9 @@ async function listenToFeed(
     onReachable: () => noticePrinter.reportReachable(service),
   });
   const cursorPath = flags.cursorFile || getDefaultCursorPath(listener);
-  const startCursor = await findStartPosition(flags, feedReader, cursorPath, listener);
-  const startText = startCursor === undefined ? 'from the oldest stored entry' : `after cursor ${startCursor.cursor}`;
+  const startPosition = await findStartPosition(flags, feedReader, cursorPath, listener);
+  const startText =
+    startPosition === undefined ? 'from the oldest stored entry' : `after cursor ${startPosition.cursor}`;
   const targetText = target === undefined ? '' : `, forwarding to ${target}`;
   stderr.print(`Listening to ${service} as ${email} of ${domain}, ${startText}${targetText}. Press Ctrl-C to stop.`);
   const { onceEach = false, json = false } = flags;
@@ -76,12 +77,12 @@ async function listenToFeed(
       : new Forwarder(listener, {
           target,
           timeoutMs,
-          secret,
-          onceEach,
+          signingSecret,
+          acceptsAnyResponse: onceEach,
           signal,
           onFailedAttempt: (entry, forwardResult) => noticePrinter.reportFailure(entry, target, forwardResult),
         });
-  await followFeed({ feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json }, startCursor);
+  await followFeed({ feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json }, startPosition);
 }
 
 function findSingleKind(selectedKinds: ReadonlySet<HookKind>): HookKind | undefined {
@@ -98,14 +99,14 @@ async function findStartPosition(
   feedReader: FeedReader,
   cursorPath: string,
   listener: ListenerIdentity,
-): Promise<SavedCursor | undefined> {
+): Promise<FeedPosition | undefined> {
   if (flags.fromOldest) return undefined;
   if (flags.after !== undefined) return { cursor: flags.after, occurred_at: '' };
-  const savedCursor = flags.fromNow ? undefined : readCursor(cursorPath, listener);
-  if (savedCursor !== undefined) return savedCursor;
+  const savedPosition = flags.fromNow ? undefined : readFeedPosition(cursorPath, listener);
+  if (savedPosition !== undefined) return savedPosition;
   const endPosition = { cursor: await feedReader.fetchEndCursor(), occurred_at: '' };
   // Save the cursor now, so that nothing is missed if the command stops before the first occurrence.
-  saveCursor(cursorPath, listener, endPosition);
+  saveFeedPosition(cursorPath, listener, endPosition);
   return endPosition;
 }
 
@@ -123,19 +124,19 @@ type ListenContext = {
  * Forwards and prints the occurrences (domain events) of the feed in order, one at a time. Saves the cursor after each
  * occurrence.
  */
-async function followFeed(context: ListenContext, startCursor: SavedCursor | undefined): Promise<void> {
+async function followFeed(context: ListenContext, startPosition: FeedPosition | undefined): Promise<void> {
   const { feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json } = context;
-  let feedPosition = startCursor ?? { cursor: '', occurred_at: '' };
+  let feedPosition = startPosition ?? { cursor: '', occurred_at: '' };
   const advanceCursor = (cursor: string, occurred_at = feedPosition.occurred_at) => {
-    if (cursor !== feedPosition.cursor) saveCursor(cursorPath, listener, { cursor, occurred_at });
+    if (cursor !== feedPosition.cursor) saveFeedPosition(cursorPath, listener, { cursor, occurred_at });
     feedPosition = { cursor, occurred_at };
   };
   try {
-    for await (const { data, next } of feedReader.followPages(startCursor?.cursor)) {
+    for await (const { data, next } of feedReader.followPages(startPosition?.cursor)) {
       for (const entry of data.filter(({ kind }) => selectedKinds.has(kind))) {
         const [record, forwardResult] = await Promise.all([feedReader.fetchRecord(entry), forwarder?.forward(entry)]);
         if (forwardResult !== undefined) noticePrinter.explainOutcome(forwardResult);
-        const handledOccurrence = { entry, record, forwarded: forwardResult };
+        const handledOccurrence = { entry, record, forwardResult };
         if (json) stdout.printJson(toOccurrenceJson(handledOccurrence));
         else printOccurrence(handledOccurrence, stdout);
         advanceCursor(entry.cursor, entry.occurred_at);

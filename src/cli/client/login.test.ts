@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon } from '../../../test/kit/service/command.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 
 const { test } = sqlite;
@@ -12,7 +12,7 @@ test('login saves a key that the service accepts, readable only by its owner; fl
   const service = await sqlite.testService(t);
   const owner = await service.createAccount('acme.test');
   const member = await service.createUser(owner, 'member');
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const environment = { XDG_CONFIG_HOME: folder };
   const where = ['--service', `${service.baseUrl}/`, '--domain', 'Acme.Test'];
   const printed: string[] = [];

@@ -37,11 +37,11 @@ export function addLoginCommand(program: Command): void {
 
 /** Registers the command `carillon logout`. */
 export function addLogoutCommand(program: Command): void {
-  const { flag, shape, description } = connectionOptions.profile;
+  const { flag, placeholder, description } = connectionOptions.profile;
   program
     .command('logout')
     .description('Delete a saved login. The key itself stays valid until it is revoked.')
-    .addOption(new Option(`--${flag} <${shape}>`, description))
+    .addOption(new Option(`--${flag} <${placeholder}>`, description))
     .option('--json', 'Print JSON, for programs.')
     .action((flags: LoginFlags) => {
       const { profile } = readConnectionInput(flags);

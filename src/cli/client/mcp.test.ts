@@ -19,8 +19,8 @@ test('every route is a tool with its ids, parameters and fields, except those th
   assert.equal(new Set(tools.map(({ name }) => name)).size, tools.length);
   for (const { name, verb, inputSchema } of tools) {
     assert.match(name, /^[a-z_]{1,64}$/);
-    const { ids, route } = verb;
-    const fields = [...ids, ...Object.keys(route.parameters), ...Object.keys(route.body?.properties ?? {})];
+    const { idNames, route } = verb;
+    const fields = [...idNames, ...Object.keys(route.parameters), ...Object.keys(route.bodySchema?.properties ?? {})];
     assert.deepEqual(Object.keys(inputSchema.properties), fields, name);
     assert.equal(new Set(fields).size, fields.length, `${name}: two fields of one name`);
   }

@@ -63,8 +63,11 @@ const returnsSecret = (responseSchema: JsonSchema) =>
   Object.values(recordPropertiesOf(responseSchema)).some((property) => property['x-shown-once'] === true);
 
 function createTool(resourceType: string, verb: ResourceVerb): McpTool {
-  const { route, ids, commandName } = verb;
-  const pathProperties = ids.map((name) => [name, { type: 'string', pattern: '^\\d+$', description: `A ${name}.` }]);
+  const { route, idNames, commandName } = verb;
+  const pathProperties = idNames.map((name) => [
+    name,
+    { type: 'string', pattern: '^\\d+$', description: `A ${name}.` },
+  ]);
   const queryProperties = Object.entries(route.parameters).map(([name, { schema, description }]) => [
     name,
     { ...schema, description },
@@ -72,13 +75,17 @@ function createTool(resourceType: string, verb: ResourceVerb): McpTool {
   const properties = Object.fromEntries([
     ...pathProperties,
     ...queryProperties,
-    ...Object.entries(propertiesOf(route.body)),
+    ...Object.entries(propertiesOf(route.bodySchema)),
   ]);
   return {
     name: `${resourceType}_${commandName.replaceAll('-', '_')}`,
     verb,
     description: route.description,
-    inputSchema: { type: 'object', properties, ...createRequiredKeyword([...ids, ...requiredNamesOf(route.body)]) },
+    inputSchema: {
+      type: 'object',
+      properties,
+      ...createRequiredKeyword([...idNames, ...requiredNamesOf(route.bodySchema)]),
+    },
     annotations: {
       readOnlyHint: route.method === 'GET',
       destructiveHint: route.method === 'DELETE',
@@ -118,30 +125,30 @@ async function callTool(
   toolArguments: Readonly<Record<string, unknown>>,
   send: Send,
 ): Promise<{ body: unknown }> {
-  const { route, ids } = verb;
+  const { route, idNames } = verb;
   const path = buildPathSegments(
     verb,
-    ids.map((name) => toArgumentText(name, toolArguments[name])),
+    idNames.map((name) => toArgumentText(name, toolArguments[name])),
   );
-  const otherArguments = Object.entries(toolArguments).filter(([name]) => !ids.includes(name));
+  const otherArguments = Object.entries(toolArguments).filter(([name]) => !idNames.includes(name));
   const unknownArgument = otherArguments.find(([name]) => !(name in route.parameters));
   // Reject unknown query parameters: the service ignores them, so a misspelled filter would have no effect. Unknown
   // fields of a body are rejected by the service.
-  if (route.body === undefined && unknownArgument !== undefined)
+  if (route.bodySchema === undefined && unknownArgument !== undefined)
     throw new CliError([`${unknownArgument[0]} is not an argument; valid: ${formatArgumentNames(verb)}.`]);
   const query = Object.fromEntries(
     otherArguments
       .filter(([name]) => name in route.parameters)
       .map(([name, value]) => [name, toArgumentText(name, value)]),
   );
-  const body = route.body === undefined ? undefined : Object.fromEntries(otherArguments);
+  const body = route.bodySchema === undefined ? undefined : Object.fromEntries(otherArguments);
   const response = await send({ method: route.method, path, query, body, timeoutMs: CALL_TIMEOUT_MS });
   const nextPage = isListRoute(route) ? parseNextPageLink(response) : undefined;
   return { body: nextPage === undefined ? response.body : { ...Object(response.body), next: nextPage.after } };
 }
 
-const formatArgumentNames = ({ ids, route }: ResourceVerb) =>
-  [...ids, ...Object.keys(route.parameters)].join(', ') || 'none';
+const formatArgumentNames = ({ idNames, route }: ResourceVerb) =>
+  [...idNames, ...Object.keys(route.parameters)].join(', ') || 'none';
 
 function toArgumentText(name: string, value: unknown): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);

@@ -43,14 +43,14 @@ function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, output: O
       [
         createVerb.description,
         ...(isCompletion ? ['Then completes it.'] : []),
-        ...createVerb.ids.map((idName) => `Without ${flagOf(idName)}, a parent is created as well.`),
+        ...createVerb.idNames.map((idName) => `Without ${flagOf(idName)}, a parent is created as well.`),
       ].join(' '),
     );
-  for (const idName of createVerb.ids)
+  for (const idName of createVerb.idNames)
     command.addOption(
       new Option(`${flagOf(idName)} <id>`, `The ${idName} of the parent. Default: a new one.`).helpGroup('Fields:'),
     );
-  addFieldFlags(command, withOptionalFields(createVerb.route.body));
+  addFieldFlags(command, withOptionalFields(createVerb.route.bodySchema));
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
     await withService(flags, async (client) => {
       const createdRecords = await createRecordWithParents(client, resourceTypeOf(kind), flags);
@@ -86,7 +86,7 @@ async function createRecordWithParents(
   flagValues: FlagValues,
 ): Promise<readonly CreatedRecord[]> {
   const createVerb = findCreateVerb(resourceType);
-  const [parentIdName] = createVerb.ids;
+  const [parentIdName] = createVerb.idNames;
   const givenParentId = parentIdName === undefined ? undefined : readFlagValue(flagValues, parentIdName);
   const createdParents =
     parentIdName === undefined || givenParentId !== undefined
@@ -97,8 +97,8 @@ async function createRecordWithParents(
       ? []
       : [givenParentId === undefined ? (createdParents.at(-1)?.id ?? '') : String(givenParentId)];
   const body = {
-    ...generateFieldValues(resourceType, createVerb.route.body),
-    ...buildBodyFromFlags(createVerb.route.body, flagValues),
+    ...generateFieldValues(resourceType, createVerb.route.bodySchema),
+    ...buildBodyFromFlags(createVerb.route.bodySchema, flagValues),
   };
   const response = await client.send({ method: 'POST', path: buildPathSegments(createVerb, parentIds), body });
   const record = fieldOf(response.body, 'data');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { createProgram } from '../commands.ts';
 import { completionScripts, suggestWords } from './completion.ts';
 
@@ -27,7 +27,7 @@ test('commands, flags and values are suggested at their positions, from the regi
 });
 
 test('bash completes with it and evaluates nothing that was typed', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const command = join(folder, 'carillon');
   writeFileSync(command, `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`);
   chmodSync(command, 0o755);

@@ -40,13 +40,13 @@ function rejoinWords(words: readonly string[]): string[] {
 /** Returns suggestions for the last word, derived from the registered commands and options. */
 export function suggestWords(program: Command, typedWords: readonly string[]): Suggestion[] {
   const lastWord = typedWords.at(-1) ?? '';
-  const { command, awaits, given } = resolveCommand(program, typedWords.slice(0, -1));
+  const { command, awaitedOption, argumentCount } = resolveCommand(program, typedWords.slice(0, -1));
   const [, flag, value] = /^(--[\w-]+)=(.*)$/s.exec(lastWord) ?? [];
   if (flag !== undefined) return suggestValues(findOption(command, flag), value ?? '').map(addPrefix(`${flag}=`));
-  if (awaits !== undefined) return suggestValues(awaits, lastWord);
+  if (awaitedOption !== undefined) return suggestValues(awaitedOption, lastWord);
   const words = lastWord.startsWith('-')
     ? suggestFlags(command)
-    : [...suggestCommands(command), ...suggestChoices(command, given)];
+    : [...suggestCommands(command), ...suggestChoices(command, argumentCount)];
   return words.filter(({ word }) => word.startsWith(lastWord));
 }
 
@@ -67,7 +67,7 @@ function resolveCommand(program: Command, words: readonly string[]) {
       command = subcommand ?? command;
     }
   }
-  return { command, awaits: awaitedOption, given: argumentCount };
+  return { command, awaitedOption, argumentCount };
 }
 
 const findOption = (command: Command, flag: string) =>

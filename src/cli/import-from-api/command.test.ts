@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startTarget } from '../../../test/kit/network/target.ts';
-import { carillonJson, runCarillon, serve } from '../../../test/kit/service/command.ts';
+import { runCarillon, runCarillonJson, serve } from '../../../test/kit/service/command.ts';
 import { startScriptedSource } from '../../../test/kit/service/import-from-api.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { resourceTypes } from '../../import-from-api/resource-types.ts';
 import { type FromApiFlags, readImportSettings } from './command.ts';
@@ -24,7 +24,7 @@ for (const { test: testOn, database, testService } of stores) {
       await owner.carillon.hooks.create({ target_url: `${target.url}/it's`, event: 'new_event' });
       await owner.carillon.hooks.delete(id);
 
-      const cwd = temporaryFolder(t);
+      const cwd = createTemporaryFolder(t);
       const from = ['import', '--from-api', `${there.baseUrl}/v2/`, '--domain', 'Old.test', '--database', into];
       const environment = { CARILLON_IMPORT_KEY: owner.key };
       const running = await runCarillon(from, { cwd, environment });
@@ -51,7 +51,7 @@ for (const { test: testOn, database, testService } of stores) {
 
       const again = await runCarillon(from, { cwd, environment });
       assert.match(again.stderrLines.join(), /The domain old\.test is taken in this database: --as-domain gives/);
-      const second = await carillonJson(
+      const second = await runCarillonJson(
         [...from, '--as-domain', 'new.test', '--hooks', '--key-file', keyFile(cwd, owner.key)],
         { cwd },
       );
@@ -77,7 +77,7 @@ for (const { test: testOn, database, testService } of stores) {
       assert.equal(made.status, 201);
       const [notified] = await target.waitForArrivals(1);
       assert.equal(notified?.resourceUrl, made.headers.get('location'));
-      const audit = await carillonJson(['audit', '--domain', 'new.test', '--database', into]);
+      const audit = await runCarillonJson(['audit', '--domain', 'new.test', '--database', into]);
       const entry = audit.find(({ action }: { action: string }) => action === 'account.imported');
       assert.deepEqual([entry.detail.from, entry.detail.events], [there.baseUrl, 1]);
     },
@@ -88,9 +88,16 @@ const FLAGS = { domain: 'old.test', key: 'secret-key' };
 const BASE = 'https://calendar.test';
 
 test('flags are parsed, and errors are one line that never contains the key', (t) => {
-  const path = keyFile(temporaryFolder(t), 'from-file');
-  const { base, from, domain, headers } = readImportSettings(`${BASE}/one/v2/`, { ...FLAGS, domain: ' Old.test' }, {});
-  assert.deepEqual([base, from, domain, headers.key], [`${BASE}/one`, 'old.test', 'old.test', 'secret-key']);
+  const path = keyFile(createTemporaryFolder(t), 'from-file');
+  const { sourceUrl, sourceDomain, domain, headers } = readImportSettings(
+    `${BASE}/one/v2/`,
+    { ...FLAGS, domain: ' Old.test' },
+    {},
+  );
+  assert.deepEqual(
+    [sourceUrl, sourceDomain, domain, headers.key],
+    [`${BASE}/one`, 'old.test', 'old.test', 'secret-key'],
+  );
   assert.match(headers['user-agent'], /^Carillon\/\d/);
   const variable = { CARILLON_IMPORT_KEY: 'from-environment' };
   assert.equal(readImportSettings(BASE, { domain: 'a.test' }, variable).headers.key, 'from-environment');
@@ -130,7 +137,7 @@ test('flags are parsed, and errors are one line that never contains the key', (t
 });
 
 test('an invalid source, a rejected key and a work file of another source are errors in one line', async (t) => {
-  const cwd = temporaryFolder(t);
+  const cwd = createTemporaryFolder(t);
   const into = `sqlite:${join(cwd, 'carillon.db')}`;
   const refuses = Object.fromEntries(resourceTypes.map(({ name }) => [name, 401]));
   const closed = await startScriptedSource(t, { lists: {}, singles: {}, errorStatuses: refuses });
@@ -149,7 +156,7 @@ test('an invalid source, a rejected key and a work file of another source are er
 });
 
 test('unreadable hooks of the source do not fail the import; a report of another run is not overwritten', async (t) => {
-  const cwd = temporaryFolder(t);
+  const cwd = createTemporaryFolder(t);
   const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
   const { base } = await startScriptedSource(t, {
     lists: { users: [owner] },

@@ -4,7 +4,7 @@ import { writeAuditEntries } from '../../audit/actions.ts';
 import { systemClock } from '../../clock.ts';
 import { type Config, loadConfig } from '../../config/load.ts';
 import { type ImportAccountResult, importAccount } from '../../import-from-api/move.ts';
-import { listHooks } from '../../import-from-api/rows.ts';
+import { fetchSourceHooks } from '../../import-from-api/rows.ts';
 import { createSourceClient } from '../../import-from-api/source.ts';
 import { WorkFile } from '../../import-from-api/work-file.ts';
 import { isLoopback } from '../../loopback.ts';
@@ -32,12 +32,12 @@ export async function importFromApi(sourceAddress: string, flags: FromApiFlags):
   const consoleUrl = readBaseUrl(flags);
   const { domain, paths } = settings;
   const printLine = flags.quiet ? () => undefined : (line: string) => stderr.print(line);
-  if (settings.isUnencrypted) printLine(`${settings.base} is http: the key is sent unencrypted.`);
+  if (settings.isUnencrypted) printLine(`${settings.sourceUrl} is http: the key is sent unencrypted.`);
   const source = createSourceClient({ ...settings, clock: systemClock, print: printLine });
   await withCliErrors(async () => {
     const workFile = new WorkFile(paths.work);
     try {
-      requireSameSource(workFile, { base: settings.base, from: settings.from }, paths);
+      requireSameSource(workFile, { base: settings.sourceUrl, from: settings.sourceDomain }, paths);
       const accountResult = await importAccount({
         ...settings,
         source,
@@ -48,21 +48,21 @@ export async function importFromApi(sourceAddress: string, flags: FromApiFlags):
         withStore: (operation) => withStore(flags, operation),
         withExclusiveStore: (operation) => withExclusiveStore(flags, operation),
       });
-      const sourceHooks = await listHooks(source).catch((error: unknown) => {
+      const sourceHooks = await fetchSourceHooks(source).catch((error: unknown) => {
         // The account is already imported, so unreadable hooks must not fail the command.
         if (!(error instanceof TransferError)) throw error;
         printLine(error.message);
         return undefined;
       });
       const accountFlags = { ...flags, domain };
-      const { key, token } = await issueKeyAndInvitation(accountFlags, accountResult, settings.base);
+      const { key, token } = await issueKeyAndInvitation(accountFlags, accountResult, settings.sourceUrl);
       const hookResults = flags.hooks
         ? await createHooks(accountFlags, accountResult.ownerId, sourceHooks ?? [], readServiceConfig())
         : sourceHooks;
       const importResult = {
         accountResult,
         key,
-        link: buildInvitationLink(consoleUrl, token),
+        invitationLink: buildInvitationLink(consoleUrl, token),
         paths,
         hooks: hookResults,
       };
@@ -94,7 +94,7 @@ function requireSameSource(
   currentSource: { base: string; from: string },
   { report, idMap }: ReportPaths,
 ): void {
-  const storedSource = workFile.readFact<typeof currentSource>('source');
+  const storedSource = workFile.readSavedValue<typeof currentSource>('source');
   const expectedSource = storedSource ?? currentSource;
   const existingFiles = storedSource === undefined ? [report, idMap].filter((path) => existsSync(path)) : [];
   if (existingFiles.length > 0)
@@ -105,7 +105,7 @@ function requireSameSource(
     throw new CliError([
       `${workFile.path} belongs to an import of ${expectedSource.from} from ${expectedSource.base}: give another file with --work.`,
     ]);
-  workFile.writeFact('source', expectedSource);
+  workFile.saveValue('source', expectedSource);
 }
 
 /** Issues a new key and an invitation for the owner, since keys and passphrases are not imported. */
@@ -178,8 +178,8 @@ export function readImportSettings(sourceAddress: string, flags: FromApiFlags, e
     throw new CliError(['--work, --report and --id-map must be three different files.']);
   const userAgent = `Carillon/${version} (import; +https://www.npmjs.com/package/carillon)`;
   return {
-    base: sourceUrl,
-    from: sourceDomain,
+    sourceUrl,
+    sourceDomain,
     domain,
     paths,
     isUnencrypted: protocol === 'http:' && !isLoopback(hostname),
@@ -189,7 +189,7 @@ export function readImportSettings(sourceAddress: string, flags: FromApiFlags, e
       accept: 'application/json',
       'user-agent': userAgent,
     },
-    rate: readWholeNumber('--rate', flags.rate ?? '10', 1, 1_000),
+    requestsPerSecond: readWholeNumber('--rate', flags.rate ?? '10', 1, 1_000),
     readings: readWholeNumber('--readings', flags.readings ?? '3', 1, 100),
     ownerEmail: flags.ownerEmail === undefined ? undefined : readEmail(flags.ownerEmail, '--owner-email'),
     isStrict: flags.strict ?? false,

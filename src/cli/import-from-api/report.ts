@@ -9,21 +9,21 @@ export type ImportResult = {
   /** The new API key of the owner. */
   readonly key: string;
   /** Link with which the owner sets a passphrase for the console. */
-  readonly link: string;
+  readonly invitationLink: string;
   readonly paths: { readonly report: string; readonly idMap: string };
   /** Hooks of the source service; undefined if they could not be read. */
   readonly hooks: readonly (SourceHook | HookResult)[] | undefined;
 };
 
 /** Converts the result of an import to JSON. */
-export function toResultJson({ accountResult, key, link, paths, hooks }: ImportResult) {
-  const { comparisons, missing, leftOut, changed, skipped, reading } = accountResult;
+export function toResultJson({ accountResult, key, invitationLink, paths, hooks }: ImportResult) {
+  const { comparisons, unreadableTypes, leftOut, changed, skipped, reading } = accountResult;
   const renumberedTypes = listRenumberedTypes(accountResult);
   return {
     domain: accountResult.domain,
     user_id: String(accountResult.ownerId),
     key,
-    console: link,
+    console: invitationLink,
     records: Object.fromEntries(
       comparisons.map(
         ({ resourceType, there, isQueried: queried, here, leftOut: left_out, placeholders, isSame: same }) => [
@@ -32,7 +32,7 @@ export function toResultJson({ accountResult, key, link, paths, hooks }: ImportR
         ],
       ),
     ),
-    missing: Object.fromEntries(missing.map(({ resourceType, state }) => [resourceType, state])),
+    missing: Object.fromEntries(unreadableTypes.map(({ resourceType, state }) => [resourceType, state])),
     left_out: leftOut,
     skipped,
     changed,
@@ -47,14 +47,14 @@ export function toResultJson({ accountResult, key, link, paths, hooks }: ImportR
 
 /** Formats the result of an import as lines. */
 export function formatImportResult(importResult: ImportResult): string[] {
-  const { accountResult, key, link, paths } = importResult;
-  const { comparisons, missing, leftOut, changed, domain, ownerId, ownerEmail } = accountResult;
+  const { accountResult, key, invitationLink, paths } = importResult;
+  const { comparisons, unreadableTypes, leftOut, changed, domain, ownerId, ownerEmail } = accountResult;
   const renumberedTypes = listRenumberedTypes(accountResult);
   const leftOutLine = `left out: ${formatCount(leftOut)}, changed: ${formatCount(changed)}; see ${paths.report}`;
   return [
-    ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${link}`],
+    ...[`domain: ${domain}`, `user: ${ownerId}`, `key: ${key}`, `console: ${invitationLink}`],
     ...comparisons.map(formatCountLine),
-    ...missing.map(({ resourceType, state }) =>
+    ...unreadableTypes.map(({ resourceType, state }) =>
       state === 'absent'
         ? `${resourceType}: the source has none`
         : `${resourceType}: the key may not read them at the source`,

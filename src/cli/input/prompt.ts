@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { printable } from '../../control-characters.ts';
+import { toPrintable } from '../../control-characters.ts';
 import { CliError, promptStreams, stderr } from '../output/screen.ts';
 
 export async function askLine(question: string): Promise<string> {
   const readline = createInterface(promptStreams);
-  return awaitAnswer(readline.question(printable(question))).finally(() => readline.close());
+  return awaitAnswer(readline.question(toPrintable(question))).finally(() => readline.close());
 }
 
 /** Prompts for a secret without echo on a terminal. Without a terminal, reads the secret from standard input. */

@@ -21,7 +21,7 @@ export type ListenerIdentity = {
 };
 
 /** Position of a listener in the feed. */
-export type SavedCursor = {
+export type FeedPosition = {
   readonly cursor: string;
   /** Time of the last printed occurrence; empty before the first occurrence. */
   readonly occurred_at: string;
@@ -45,7 +45,7 @@ export const isCursor = (text: string) => /^\d{1,16}$/.test(text);
  * Reads the saved position in the feed; undefined if the file does not exist. Throws if the file belongs to another
  * listener.
  */
-export function readCursor(path: string, listener: ListenerIdentity): SavedCursor | undefined {
+export function readFeedPosition(path: string, listener: ListenerIdentity): FeedPosition | undefined {
   const parseErrorText = `${path} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
   const storedJson = readJsonFile(path, parseErrorText);
   if (storedJson === undefined) return undefined;
@@ -60,6 +60,6 @@ export function readCursor(path: string, listener: ListenerIdentity): SavedCurso
 }
 
 /** Saves the position in the feed. When the function returns, the position is durable on disk. */
-export function saveCursor(path: string, listener: ListenerIdentity, position: SavedCursor): void {
+export function saveFeedPosition(path: string, listener: ListenerIdentity, position: FeedPosition): void {
   writeJsonFile(path, { ...listener, ...position });
 }

@@ -1,10 +1,10 @@
-import { computeBackoffMs } from '../../async/backoff.ts';
 import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry, FeedFilters, FeedPage } from '../../../packages/sdk/src/notifications.ts';
+import { computeBackoffMs } from '../../async/backoff.ts';
 import type { Clock } from '../../clock.ts';
 import type { ServiceClient } from '../client/connect.ts';
-import type { SavedCursor } from './cursor-file.ts';
+import type { FeedPosition } from './cursor-file.ts';
 
 /** Maximum time for which the service holds a call open until new entries arrive. */
 const MAX_LONG_POLL_S = 30;
@@ -115,7 +115,7 @@ function isTemporaryError({ status, code }: CarillonError): boolean {
  * Returns the error lines for a cursor that the service rejects. The lines say which entries were missed and how to
  * continue.
  */
-export function formatCursorGoneError(position: SavedCursor, oldestEntry: FeedEntry | undefined): string[] {
+export function formatCursorGoneError(position: FeedPosition, oldestEntry: FeedEntry | undefined): string[] {
   const positionTimeText = position.occurred_at === '' ? '' : ` (${position.occurred_at} UTC)`;
   const isCursorTooOld = oldestEntry !== undefined && Number(oldestEntry.cursor) > Number(position.cursor);
   const reasonText = isCursorTooOld

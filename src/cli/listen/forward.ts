@@ -12,15 +12,19 @@ import type { ListenerIdentity } from './cursor-file.ts';
 import { Backoff, pause } from './feed.ts';
 
 /** Result of forwarding an occurrence: the last outcome and the number of attempts. */
-export type ForwardResult = { readonly outcome: AttemptOutcome; readonly webhookId: string; readonly attempts: number };
+export type ForwardResult = {
+  readonly outcome: AttemptOutcome;
+  readonly webhookId: string;
+  readonly attemptCount: number;
+};
 
 export type ForwardOptions = {
   readonly target: string;
   readonly timeoutMs: number;
   /** Signing secret, as for a signed hook; undefined to send unsigned requests. */
-  readonly secret: string | undefined;
+  readonly signingSecret: string | undefined;
   /** Whether any response counts as delivered, not only 200. */
-  readonly onceEach: boolean;
+  readonly acceptsAnyResponse: boolean;
   readonly signal: AbortSignal;
   /** Called after a failed attempt, before the retry. */
   readonly onFailedAttempt: (entry: FeedEntry, result: ForwardResult) => void;
@@ -68,23 +72,23 @@ export class Forwarder {
 
   /** Forwards one occurrence. Throws only if the signal is aborted or this machine cannot send requests. */
   async forward(entry: FeedEntry): Promise<ForwardResult> {
-    const { target, timeoutMs, secret, signal, onFailedAttempt } = this.#options;
+    const { target, timeoutMs, signingSecret, signal, onFailedAttempt } = this.#options;
     const webhookId = createWebhookId(this.#listener, entry);
     const body = JSON.stringify({ resource_url: entry.resource_url });
     for (let attemptCount = 1; ; attemptCount += 1) {
-      const signingSecrets = secret === undefined ? [] : [{ secret, since: 0, until: null }];
+      const signingSecrets = signingSecret === undefined ? [] : [{ secret: signingSecret, since: 0, until: null }];
       const signatureHeaders = createSignatureHeaders(signingSecrets, { webhookId, body, sentAt: this.#clock.now() });
       const request = {
         target,
         body,
         deliveryId: webhookId,
         signatureHeaders,
-        deadlineMs: timeoutMs,
+        timeoutMs,
         signal,
       };
       const outcome = await this.#sendAttempt(request);
       signal.throwIfAborted();
-      const result = { outcome, webhookId, attempts: attemptCount };
+      const result = { outcome, webhookId, attemptCount };
       if (this.#isDelivered(outcome)) {
         this.#backoff.reset();
         return result;
@@ -95,7 +99,7 @@ export class Forwarder {
   }
 
   #isDelivered(outcome: AttemptOutcome): boolean {
-    return outcome.kind === 'answered' && (outcome.status === 200 || this.#options.onceEach);
+    return outcome.kind === 'answered' && (outcome.status === 200 || this.#options.acceptsAnyResponse);
   }
 }
 

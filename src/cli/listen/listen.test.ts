@@ -7,13 +7,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
 import { Command } from 'commander';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
-import { testClock } from '../../../test/kit/clock.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
 import type { AttemptRequest, SendAttempt } from '../../delivery/transport/attempt.ts';
 import { addListenCommand } from '../client/listen.ts';
 import { CliError, Output, type OutputSink } from '../output/screen.ts';
-import { getDefaultCursorPath, readCursor, saveCursor } from './cursor-file.ts';
+import { getDefaultCursorPath, readFeedPosition, saveFeedPosition } from './cursor-file.ts';
 import { pause } from './feed.ts';
 import { createWebhookId, Forwarder } from './forward.ts';
 import { readListenSettings } from './options.ts';
@@ -36,10 +36,10 @@ test('X2 listeners with different filters have separate cursors', () => {
 });
 
 test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
-  const file = join(temporaryFolder(t), 'cursor.json');
-  assert.equal(readCursor(file, listener), undefined);
-  saveCursor(file, listener, savedPosition);
-  assert.deepEqual(readCursor(file, listener), savedPosition);
+  const file = join(createTemporaryFolder(t), 'cursor.json');
+  assert.equal(readFeedPosition(file, listener), undefined);
+  saveFeedPosition(file, listener, savedPosition);
+  assert.deepEqual(readFeedPosition(file, listener), savedPosition);
 
   const { service, domain, user_id } = listener;
   const ownerless = JSON.stringify({ cursor: '42' });
@@ -47,21 +47,21 @@ test('an invalid cursor file is an error in one line, which says how to continue
   for (const text of ['', 'carillon_secret\n', '{}', 'null', '[]', '"42"', ownerless, long]) {
     writeFileSync(file, text);
     const line = `${file} contains no cursor of carillon listen: start with --from-now, --from-oldest or --after to replace it.`;
-    assert.throws(() => readCursor(file, listener), { name: 'CliError', lines: [line] }, text);
+    assert.throws(() => readFeedPosition(file, listener), { name: 'CliError', lines: [line] }, text);
   }
   writeFileSync(file, JSON.stringify({ service, domain, user_id, cursor: '42' }));
-  assert.deepEqual(readCursor(file, listener), { cursor: '42', occurred_at: '' });
+  assert.deepEqual(readFeedPosition(file, listener), { cursor: '42', occurred_at: '' });
 });
 
 test('a failed write is an error and leaves no file behind', (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
-  assert.throws(() => saveCursor(join(folder, 'taken'), listener, savedPosition), CliError);
+  assert.throws(() => saveFeedPosition(join(folder, 'taken'), listener, savedPosition), CliError);
   assert.deepEqual(readdirSync(folder), ['taken']);
 });
 
 test('a wait aborted by the signal leaves no timer behind', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const { signal } = new AbortController();
   let listeners = 0;
   const counted = Object.assign(Object.create(signal), {
@@ -95,7 +95,7 @@ const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status
 
 /** Creates a forwarder whose attempts have these outcomes in order. Further attempts repeat the last outcome. */
 function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEach?: boolean; secret?: string } = {}) {
-  const clock = testClock();
+  const clock = createTestClock();
   const orders: AttemptRequest[] = [];
   const failed: number[] = [];
   const stopped = new AbortController();
@@ -106,10 +106,10 @@ function createForwarder(outcomes: readonly AttemptOutcome[], options: { onceEac
   const made = new Forwarder(appListener, {
     target: appListener.forward_to,
     timeoutMs: 15_000,
-    onceEach: options.onceEach ?? false,
-    secret: options.secret,
+    acceptsAnyResponse: options.onceEach ?? false,
+    signingSecret: options.secret,
     signal: stopped.signal,
-    onFailedAttempt: (_entry, told) => failed.push(told.attempts),
+    onFailedAttempt: (_entry, told) => failed.push(told.attemptCount),
     clock,
     sendAttempt: attempt,
   });
@@ -124,12 +124,12 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   const waits: number[] = [];
   for (let index = 1; index < outcomes.length; index += 1) {
     await turn();
-    waits.push(...clock.pending);
-    await clock.advance(clock.pending[0] ?? 0);
+    waits.push(...clock.remainingDelaysMs);
+    await clock.advance(clock.remainingDelaysMs[0] ?? 0);
   }
   const told = await telling;
   assert.deepEqual(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-  assert.deepEqual([told.attempts, failed.length, told.outcome], [11, 10, answered(200)]);
+  assert.deepEqual([told.attemptCount, failed.length, told.outcome], [11, 10, answered(200)]);
   assert.equal(new Set(orders.map(({ deliveryId, body }) => `${deliveryId} ${body}`)).size, 1);
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
   assert.deepEqual(orders[0]?.signatureHeaders, []);
@@ -138,9 +138,9 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   const again = createForwarder([refused, answered(200)]);
   const first = again.made.forward(entry);
   await turn();
-  assert.deepEqual(again.clock.pending, [250]);
+  assert.deepEqual(again.clock.remainingDelaysMs, [250]);
   await again.clock.advance(250);
-  assert.equal((await first).attempts, 2);
+  assert.equal((await first).attemptCount, 2);
 });
 
 test('X2 with --once-each any response is enough, but no response is not; a signal ends the wait', async () => {
@@ -157,7 +157,7 @@ test('X2 with --once-each any response is enough, but no response is not; a sign
   await turn();
   down.stopped.abort();
   await waiting;
-  assert.deepEqual([down.orders.length, down.clock.pending], [1, []]);
+  assert.deepEqual([down.orders.length, down.clock.remainingDelaysMs], [1, []]);
 });
 
 test('X8 with a secret the request is signed like that of a hook', async () => {
@@ -179,8 +179,8 @@ test('a Webhook-Id identifies one occurrence of one service, for every listener'
 });
 
 test('an occurrence is one line: cut and colored on a terminal, complete and plain elsewhere and with NO_COLOR', () => {
-  const forwarded = { outcome: answered(200), webhookId: 'listen_42', attempts: 1 };
-  const received = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, forwarded };
+  const forwardResult = { outcome: answered(200), webhookId: 'listen_42', attemptCount: 1 };
+  const received = { entry, record: { task_name: `Write\u001b[31m ${'and write '.repeat(9)}` }, forwardResult };
   const pipe = {};
   const terminal = (environment: object) => {
     const depth = () => WriteStream.prototype.getColorDepth({ TERM: 'xterm-256color', ...environment });

@@ -38,7 +38,7 @@ export function addListenOptions(command: Command): Command {
     .option('--once-each', 'Continue after any response. Default: retry until the response is 200.')
     .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
-      `--${listenSecretOption.flag} <${listenSecretOption.shape}>`,
+      `--${listenSecretOption.flag} <${listenSecretOption.placeholder}>`,
       `${listenSecretOption.description} Also ${environmentVariableOf(listenSecretOption.flag)}.`,
     )
     .option('--json', 'Print one JSON object per line, for programs.');
@@ -67,7 +67,7 @@ export type ListenSettings = {
   readonly target: string | undefined;
   /** Timeout for the response of the target. */
   readonly timeoutMs: number;
-  readonly secret: string | undefined;
+  readonly signingSecret: string | undefined;
 };
 
 export function readListenSettings(flags: ListenFlags): ListenSettings {
@@ -77,7 +77,7 @@ export function readListenSettings(flags: ListenFlags): ListenSettings {
     selectedKinds: readKinds(flags.kinds),
     target: flags.forwardTo === undefined ? undefined : readForwardTarget(flags.forwardTo),
     timeoutMs: readTimeout(flags.timeout),
-    secret: readSigningSecret(
+    signingSecret: readSigningSecret(
       flags.secret ?? (process.env[environmentVariableOf(listenSecretOption.flag)] || undefined),
     ),
   };

@@ -1,6 +1,6 @@
 import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
-import { printable } from '../../control-characters.ts';
+import { toPrintable } from '../../control-characters.ts';
 import { formatOutcome } from '../../delivery/dispatcher/retry-policy.ts';
 import { kindDefinitions, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
@@ -13,20 +13,20 @@ export type HandledOccurrence = {
   /** The record; null if it was deleted or the key may not read it. */
   readonly record: Readonly<Record<string, unknown>> | null;
   /** Result of forwarding the occurrence; undefined without forwarding. */
-  readonly forwarded: ForwardResult | undefined;
+  readonly forwardResult: ForwardResult | undefined;
 };
 
-const KIND_WIDTH = Math.max(...Object.keys(kindDefinitions).map((kind) => kind.length));
+const KIND_COLUMN_WIDTH = Math.max(...Object.keys(kindDefinitions).map((kind) => kind.length));
 
 /** Prints an occurrence as one line: time (UTC), kind, response with its duration, id and name of the record. */
-export function printOccurrence({ entry, record, forwarded: forwardResult }: HandledOccurrence, output: Output): void {
+export function printOccurrence({ entry, record, forwardResult }: HandledOccurrence, output: Output): void {
   const responseCells =
     forwardResult === undefined
       ? []
       : [formatOutcome(forwardResult.outcome).padEnd(7), `${forwardResult.outcome.durationMs} ms`.padStart(8)];
   const cells = [
     entry.occurred_at,
-    entry.kind.padEnd(KIND_WIDTH),
+    entry.kind.padEnd(KIND_COLUMN_WIDTH),
     ...responseCells,
     recordIdOf(entry.resource_url).padStart(5),
   ];
@@ -41,7 +41,7 @@ export function printOccurrence({ entry, record, forwarded: forwardResult }: Han
 }
 
 /** Converts an occurrence, its record and the result of forwarding it to JSON. */
-export function toOccurrenceJson({ entry, record, forwarded: forwardResult }: HandledOccurrence): object {
+export function toOccurrenceJson({ entry, record, forwardResult }: HandledOccurrence): object {
   const forwardedJson =
     forwardResult === undefined
       ? null
@@ -49,14 +49,14 @@ export function toOccurrenceJson({ entry, record, forwarded: forwardResult }: Ha
           status: forwardResult.outcome.kind === 'answered' ? forwardResult.outcome.status : null,
           outcome: formatOutcome(forwardResult.outcome),
           milliseconds: forwardResult.outcome.durationMs,
-          attempts: forwardResult.attempts,
+          attempts: forwardResult.attemptCount,
           webhook_id: forwardResult.webhookId,
         };
   return { ...entry, record, forwarded: forwardedJson };
 }
 
 function recordNameOf({ kind }: FeedEntry, record: Readonly<Record<string, unknown>>): string {
-  return printable(String(record[`${resourceTypeOf(kind)}_name`] ?? ''));
+  return toPrintable(String(record[`${resourceTypeOf(kind)}_name`] ?? ''));
 }
 
 function recordIdOf(resourceUrl: string): string {
@@ -64,13 +64,13 @@ function recordIdOf(resourceUrl: string): string {
 }
 
 /** Returns a hint if a hook in production treats this outcome in a way that may surprise; otherwise undefined. */
-function findProductionHint({ outcome, attempts }: ForwardResult): string | undefined {
+function findProductionHint({ outcome, attemptCount }: ForwardResult): string | undefined {
   const status = outcome.kind === 'answered' ? outcome.status : 0;
   if (status === 401)
     return 'In production a 401 ends the hook immediately: it is not notified again until it is restored.';
   if (status > 200 && status < 300) return `Only 200 counts as delivered; for a hook, ${status} is a failure.`;
   if (status >= 300 && status < 400) return 'Redirects are not followed; for a hook this is a failure.';
-  if (attempts === 3) return 'In production this was the third failure in a row: the hook would have ended here.';
+  if (attemptCount === 3) return 'In production this was the third failure in a row: the hook would have ended here.';
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { createProgress } from './progress.ts';
 import { Output } from './screen.ts';
 
@@ -11,7 +11,7 @@ function screenOf(isTTY: boolean, columns?: number): { screen: Output; said: str
 }
 
 test('on a terminal: one line, redrawn at most ten times a second, with percentage, rate and time left', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const { screen, said } = screenOf(true, 100);
   const progress = createProgress(screen, clock);
   progress.begin('import', 1_000_000);
@@ -36,7 +36,7 @@ test('on a terminal: one line, redrawn at most ten times a second, with percenta
 test('a narrow terminal has a shorter bar or none, and the text never wraps', async () => {
   const lengths = [];
   for (const columns of [90, 74, 40]) {
-    const clock = testClock();
+    const clock = createTestClock();
     const { screen, said } = screenOf(true, columns);
     const progress = createProgress(screen, clock);
     progress.begin('import', 1_000_000);
@@ -50,7 +50,7 @@ test('a narrow terminal has a shorter bar or none, and the text never wraps', as
 });
 
 test('elsewhere: a plain line every five seconds, and none for a stage that ends earlier', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const { screen, said } = screenOf(false);
   const progress = createProgress(screen, clock);
   progress.begin('checking the file', 0);
@@ -74,7 +74,7 @@ test('elsewhere: a plain line every five seconds, and none for a stage that ends
 });
 
 test('without a known total it shows the count so far', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const { screen, said } = screenOf(true, 80);
   const progress = createProgress(screen, clock);
   progress.begin('checking the file', 0);

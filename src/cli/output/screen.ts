@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { printable, printableJson } from '../../control-characters.ts';
+import { toPrintable, toPrintableJson } from '../../control-characters.ts';
 
 /** Destination of printed text: a stream of the process, or a substitute in a test. */
 export type OutputSink = {
@@ -45,7 +45,7 @@ export class Output {
   printWithColor(line: string, word: string, color: TextColor): void {
     const hasColors = this.isTTY && (this.#sink.getColorDepth?.() ?? 0) > MAX_MONOCHROME_DEPTH_BITS;
     const colorize = (text: string) => (hasColors ? styleText(color, text, { validateStream: false }) : text);
-    this.#sink.write(`${printable(line).replace(word, () => colorize(word))}\n`);
+    this.#sink.write(`${toPrintable(line).replace(word, () => colorize(word))}\n`);
   }
 
   /**
@@ -56,7 +56,7 @@ export class Output {
     value: unknown,
     { prefix = '', suffix = '\n' }: { prefix?: '' | '[' | ',\n'; suffix?: '' | '\n' } = {},
   ): void {
-    this.#sink.write(`${prefix}${printableJson(JSON.stringify(value))}${suffix}`);
+    this.#sink.write(`${prefix}${toPrintableJson(JSON.stringify(value))}${suffix}`);
   }
 
   /** Prints a result: as JSON with `--json`, otherwise as lines. */
@@ -67,22 +67,22 @@ export class Output {
 
   /** Prints a text that contains its own line ends, such as help or a shell script. */
   printText(text: string): void {
-    this.#sink.write(text.split('\n').map(printable).join('\n'));
+    this.#sink.write(text.split('\n').map(toPrintable).join('\n'));
   }
 
   /** Prints a prompt without a line end. */
   prompt(question: string): void {
-    this.#sink.write(printable(question));
+    this.#sink.write(toPrintable(question));
   }
 
   /** Overwrites the current line of the terminal. */
   redraw(line: string, lineEnd: '' | '\n' = ''): void {
-    this.#sink.write(`\r${printable(line)}\x1b[K${lineEnd}`);
+    this.#sink.write(`\r${toPrintable(line)}\x1b[K${lineEnd}`);
   }
 }
 
 function escapeLine(line: OutputLine): string {
-  return typeof line === 'string' ? printable(line) : line.map(printable).join('\t');
+  return typeof line === 'string' ? toPrintable(line) : line.map(toPrintable).join('\t');
 }
 
 export const stdout = new Output(process.stdout);

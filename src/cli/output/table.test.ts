@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { printable } from '../../control-characters.ts';
+import { toPrintable } from '../../control-characters.ts';
 import { printRecords } from '../resource-commands/print.ts';
 import { Output } from './screen.ts';
 import {
@@ -74,7 +74,7 @@ test('wide characters, combining marks and emoji count as many columns as on a t
 
 test('control sequences and bidirectional overrides never reach the terminal', () => {
   const hostile = 'a\u001b[2Jb\u009bc\u202ed\r\ne\tf\u2028g\u0007';
-  assert.equal(printable(hostile), 'a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e f\u{fffd}g\u{fffd}');
+  assert.equal(toPrintable(hostile), 'a\u{fffd}[2Jb\u{fffd}c\u{fffd}d e f\u{fffd}g\u{fffd}');
   const printed = [...tableOf([task('7', hostile)], 80), ...formatFields(task('7', hostile))].join('');
   assert.doesNotMatch(printed, /[\p{Cc}\u202e\u2028]/u);
 });

@@ -1,4 +1,4 @@
-import { printable } from '../../control-characters.ts';
+import { toPrintable } from '../../control-characters.ts';
 
 /** A record from a response. */
 export type ResponseRecord = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ export function formatCell(value: unknown): string {
   const [, day, time] = /^(\d{4}-\d{2}-\d{2}) (\d{2}:\d{2}):\d{2}$/.exec(text) ?? [];
   if (day === '0000-00-00') return '';
   if (day !== undefined) return time === '00:00' ? day : `${day} ${time}`;
-  return printable(text);
+  return toPrintable(text);
 }
 
 function findRecordName(record: object): unknown {

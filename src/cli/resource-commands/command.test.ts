@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { runCarillon } from '../../../test/kit/service/command.ts';
-import { type ApiUser, type TestService, temporaryFolder } from '../../../test/kit/service/service.ts';
+import { type ApiUser, createTemporaryFolder, type TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { addTriggerCommands } from '../client/trigger.ts';
 import { CliError, Output } from '../output/screen.ts';
@@ -53,7 +53,7 @@ test('records are listed, shown, created, changed, completed and deleted, with l
     CARILLON_SERVICE: service.baseUrl,
     CARILLON_DOMAIN: 'acme.test',
     CARILLON_KEY: owner.key,
-    XDG_CONFIG_HOME: temporaryFolder(t),
+    XDG_CONFIG_HOME: createTemporaryFolder(t),
   };
   const input = JSON.stringify({ task_name: 'Read', progress: 5 });
   const users = `${member.userId},${owner.userId}`;

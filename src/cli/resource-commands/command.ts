@@ -19,17 +19,17 @@ export function addResourceCommand(program: Command, name: string, output: Outpu
 }
 
 /** Whether the name of the subcommand may be omitted, as in `carillon user`. True for a read without an id. */
-function isDefaultVerb({ commandName, ids, route }: ResourceVerb): boolean {
-  return ids.length === 0 && (commandName === 'show' || route.mode === 'follow');
+function isDefaultVerb({ commandName, idNames, route }: ResourceVerb): boolean {
+  return idNames.length === 0 && (commandName === 'show' || route.mode === 'follow');
 }
 
 function addVerbCommand(resourceCommand: Command, verb: ResourceVerb, output: Output): void {
-  const { commandName, route, ids } = verb;
+  const { commandName, route, idNames } = verb;
   const command = resourceCommand
     .command(commandName, { isDefault: isDefaultVerb(verb) })
     .description(verb.description);
-  for (const idName of ids) command.argument(`<${idName}>`, `The ${idName}, as in responses.`);
-  const bodySchema = verb.fixedBody === undefined ? route.body : undefined;
+  for (const idName of idNames) command.argument(`<${idName}>`, `The ${idName}, as in responses.`);
+  const bodySchema = verb.fixedBody === undefined ? route.bodySchema : undefined;
   if (bodySchema !== undefined) {
     command.argument('[body]', 'File with the body in JSON; - for standard input. Flags override its fields.');
     addFieldFlags(command, bodySchema);
@@ -37,17 +37,17 @@ function addVerbCommand(resourceCommand: Command, verb: ResourceVerb, output: Ou
   addFilterFlags(command, route.parameters);
   addConnectionOptions(isListRoute(route) ? addListOptions(command) : addOutputOptions(command));
   command.action(async () => {
-    const givenIds = command.args.slice(0, ids.length);
+    const givenIds = command.args.slice(0, idNames.length);
     const body =
       bodySchema === undefined
         ? verb.fixedBody
-        : { ...(await readJsonBody(command.args[ids.length])), ...buildBodyFromFlags(bodySchema, command.opts()) };
-    await runVerb(resourceCommand.name(), verb, { ids: givenIds, body, flags: command.opts(), output });
+        : { ...(await readJsonBody(command.args[idNames.length])), ...buildBodyFromFlags(bodySchema, command.opts()) };
+    await runVerb(resourceCommand.name(), verb, { idNames: givenIds, body, flags: command.opts(), output });
   });
 }
 
 type VerbInvocation = {
-  readonly ids: readonly string[];
+  readonly idNames: readonly string[];
   readonly body: unknown;
   readonly flags: ResourceCommandFlags;
   readonly output: Output;
@@ -56,19 +56,19 @@ type VerbInvocation = {
 async function runVerb(
   resourceType: string,
   verb: ResourceVerb,
-  { ids, body, flags, output }: VerbInvocation,
+  { idNames, body, flags, output }: VerbInvocation,
 ): Promise<void> {
-  const apiCall = { method: verb.route.method, path: buildPathSegments(verb, ids), body } as const;
+  const apiCall = { method: verb.route.method, path: buildPathSegments(verb, idNames), body } as const;
   await withService(flags, async ({ send }) => {
     const query = buildQueryFromFlags(verb.route.parameters, flags);
     if (isListRoute(verb.route)) return printRecords(output, flags, fetchPages(send, { ...apiCall, query }));
-    const response = await sendWithNotFoundText(send, apiCall, () => formatNotFound(resourceType, verb, ids));
+    const response = await sendWithNotFoundText(send, apiCall, () => formatNotFound(resourceType, verb, idNames));
     // All records are in `data`, except a created hook, which is at top level (C11). A deletion returns an empty list
     // (C8).
     const responseData = fieldOf(response.body, 'data') ?? response.body;
     if (responseData === undefined)
       throw createUnexpectedResponseError(response.status, `The answer is ${response.status} and empty.`);
-    if (verb.route.method === 'DELETE' && !flags.json) output.print(`deleted: ${resourceType} ${ids.join(' ')}`);
+    if (verb.route.method === 'DELETE' && !flags.json) output.print(`deleted: ${resourceType} ${idNames.join(' ')}`);
     else printRecord(output, flags, responseData);
   });
 }
@@ -86,7 +86,7 @@ async function sendWithNotFoundText(send: ServiceClient['send'], apiCall: ApiCal
  * Returns the error text for a 404. The response does not say whether an id in the path or an id in the body is
  * unknown.
  */
-function formatNotFound(resourceType: string, { route, ids: idNames }: ResourceVerb, ids: readonly string[]): string {
+function formatNotFound(resourceType: string, { route, idNames }: ResourceVerb, ids: readonly string[]): string {
   const idsText = idNames.map((name, index) => `${name} ${ids[index]}`).join(', ');
   const bodyHint = route.method === 'GET' || route.method === 'DELETE' ? '' : ', or for an id given by a flag';
   return `${resourceType}: not found: ${idsText === '' ? 'an id given by a flag' : `${idsText}${bodyHint}`} (404 not_found).`;

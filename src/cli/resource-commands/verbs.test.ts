@@ -24,7 +24,7 @@ test('every resource has a command, and every route a subcommand with a flag for
         command.commands.find((one) => one.name() === commandName)?.options.map(({ long }) => long) ?? [];
       const fields = Object.keys({
         ...route.parameters,
-        ...(fixedBody === undefined ? (route.body?.properties ?? {}) : {}),
+        ...(fixedBody === undefined ? (route.bodySchema?.properties ?? {}) : {}),
       });
       const missing = fields.filter((field) => !flags.includes(`--${field.replaceAll('_', '-')}`));
       assert.deepEqual(missing, [], `${resourceType} ${commandName}`);

@@ -10,7 +10,7 @@ export type ResourceVerb = {
   readonly commandName: string;
   readonly route: Route;
   /** Names of the ids in the path of the route. */
-  readonly ids: readonly string[];
+  readonly idNames: readonly string[];
   /** Fixed body of the request, for a verb such as `complete`, which is a special case of its route. */
   readonly fixedBody?: Readonly<Record<string, unknown>>;
   readonly description: string;
@@ -30,13 +30,13 @@ export const routesByResourceType = groupByResource(
 /** Returns the verbs of a resource, in the order of its routes. */
 export function verbsOf(resourceType: string): readonly ResourceVerb[] {
   return (routesByResourceType.get(resourceType.replaceAll('-', '_')) ?? []).flatMap((route) => [
-    createVerb(route),
-    ...createCompletionVerbs(route),
+    toVerb(route),
+    ...createCompleteAndResumeVerbs(route),
   ]);
 }
 
-function createVerb(route: Route): ResourceVerb {
-  return { commandName: formatVerbName(route), route, ids: idNamesOf(route.path), description: route.description };
+function toVerb(route: Route): ResourceVerb {
+  return { commandName: formatVerbName(route), route, idNames: idNamesOf(route.path), description: route.description };
 }
 
 const VERB_NAMES_BY_METHOD = { GET: 'show', POST: 'create', PUT: 'update', DELETE: 'delete' } as const;
@@ -58,10 +58,10 @@ function formatVerbName(route: Route): string {
 /**
  * Returns the verbs `complete` and `resume`, if the records can be completed (C33). Both are updates with a fixed body.
  */
-function createCompletionVerbs(route: Route): readonly ResourceVerb[] {
-  const bodyFields = propertiesOf(route.body);
+function createCompleteAndResumeVerbs(route: Route): readonly ResourceVerb[] {
+  const bodyFields = propertiesOf(route.bodySchema);
   if (route.method !== 'PUT' || bodyFields.completed === undefined || bodyFields.resume === undefined) return [];
-  const verbBase = { route, ids: idNamesOf(route.path) };
+  const verbBase = { route, idNames: idNamesOf(route.path) };
   return [
     { ...verbBase, commandName: 'complete', fixedBody: { completed: 1 }, description: 'Completes a record.' },
     { ...verbBase, commandName: 'resume', fixedBody: { resume: 1 }, description: 'Reopens a completed record.' },

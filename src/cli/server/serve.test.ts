@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { runCarillon, serve } from '../../../test/kit/service/command.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { environmentVariableOf, options } from '../../config/options.ts';
 
 /** Runs `carillon serve`, which must fail with exit status 1 and one line per reason on standard error. */
@@ -22,7 +22,7 @@ async function assertStartFails(args: readonly string[], lines: readonly RegExp[
 // Every test has its own process and folder, so the tests can run concurrently.
 describe('carillon serve', { concurrency: 3 }, () => {
   test('the first start prints a link to the console, the domain and the key; a second start only prints the URL', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const first = await serve(t, [], { cwd: folder });
     for (const name of ['console', 'domain', 'key'])
       assert.equal(first.greeting.filter((line) => line.startsWith(`${name}: `)).length, 1, name);
@@ -47,7 +47,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('the curl command of the greeting works unchanged', async (t) => {
-    const { greeting } = await serve(t, [], { cwd: temporaryFolder(t) });
+    const { greeting } = await serve(t, [], { cwd: createTemporaryFolder(t) });
     const line = greeting.find((one) => one.startsWith('curl ')) ?? '';
     const [, method = '', url = '', rest = ''] = /^curl -X (\w+) (\S+) (.*)$/.exec(line) ?? [];
     const headers = [...rest.matchAll(/-H '([\w-]+): ([^']+)'/g)].map(([, name = '', value = '']): [string, string] => [
@@ -60,7 +60,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('of two concurrent starts on a new file one serves and prints the key, and the other reports it and exits', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const both = await Promise.allSettled([serve(t, [], { cwd: folder }), serve(t, [], { cwd: folder })]);
     const started = both.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const failed = both.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
@@ -71,7 +71,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('a port in use: one line, exit 1; the next start still prints the key', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     t.after(() => taken.close());
@@ -92,12 +92,12 @@ describe('carillon serve', { concurrency: 3 }, () => {
       ['--port', '0', '--host', '192.0.2.1'],
       [/^Cannot listen on 192\.0\.2\.1 port 0: this machine has no such address\.$/],
       {},
-      temporaryFolder(t),
+      createTemporaryFolder(t),
     );
   });
 
   test('a folder that is not writable: one line, exit 1', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     writeFileSync(join(folder, 'file'), '');
     await assertStartFails(
       ['--database', `sqlite:${folder}/file/below.db`],
@@ -111,7 +111,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('a file that is not a database: one line, exit 1, and the file is unchanged', async (t) => {
-    const path = join(temporaryFolder(t), 'notes.txt');
+    const path = join(createTemporaryFolder(t), 'notes.txt');
     writeFileSync(path, 'Not a database, and longer than a page header would be. '.repeat(10));
     await assertStartFails(
       ['--database', `sqlite:${path}`],
@@ -120,14 +120,14 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('a second service on the same file: one line, exit 1; the first keeps running', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const { baseUrl } = await serve(t, [], { cwd: folder });
     await assertStartFails(['--port', '0'], [/^Another service is running on data\/carillon\.db\.$/], {}, folder);
     assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   });
 
   test('a database from a newer version: one line, exit 1', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const path = join(folder, 'carillon.db');
     assert.equal(await (await serve(t, ['--database', `sqlite:${path}`])).stop(), 0);
     const database = new DatabaseSync(path);
@@ -140,7 +140,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
   });
 
   test('C10 a wildcard host without a base URL: one line, exit 1', async (t) => {
-    const cwd = temporaryFolder(t);
+    const cwd = createTemporaryFolder(t);
     const line =
       /^--host 0x0 listens on every address: set --base-url to the one under which others reach the service\.$/;
     await assertStartFails(['--port', '0', '--host', '0x0'], [line], {}, cwd);
@@ -180,7 +180,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
         // The flag --port overrides this variable, so its invalid value is not reported.
         CARILLON_PORT: 'x',
       },
-      temporaryFolder(t),
+      createTemporaryFolder(t),
     );
   });
 
@@ -211,7 +211,7 @@ describe('carillon serve', { concurrency: 3 }, () => {
 
   test('a variable that looks like an option but is not is reported, and the service starts', async (t) => {
     const { stderrLog, stop } = await serve(t, [], {
-      cwd: temporaryFolder(t),
+      cwd: createTemporaryFolder(t),
       environment: { CARILLON_PROT: '1', CARILLON_PORT: '' },
     });
     await stop();
@@ -223,10 +223,10 @@ describe('carillon serve', { concurrency: 3 }, () => {
     assert.deepEqual([overview.code, serving.code], [0, 0]);
     for (const command of ['serve', 'accounts', 'users', 'keys', 'doctor'])
       assert.match(overview.stdout, new RegExp(`^  ${command}\\b`, 'm'));
-    for (const { flag, shape, defaultText = '' } of Object.values(options)) {
+    for (const { flag, placeholder, defaultText = '' } of Object.values(options)) {
       const entry = serving.stdout.split(/^ {2}(?=-)/m).find((one) => one.startsWith(`--${flag} <`)) ?? '';
       const words = entry.replace(/\s+/g, ' ');
-      assert.ok(words.startsWith(`--${flag} <${shape}> `), flag);
+      assert.ok(words.startsWith(`--${flag} <${placeholder}> `), flag);
       assert.ok(words.includes(environmentVariableOf(flag)), flag);
       assert.ok(words.includes(defaultText), flag);
     }

@@ -27,9 +27,9 @@ export function addServeCommand(program: Command): void {
 
 /** Adds all service options to a command. */
 export function addServeOptions(command: Command): Command {
-  for (const { flag, shape, description, defaultText } of Object.values(options) as Option<unknown>[]) {
+  for (const { flag, placeholder, description, defaultText } of Object.values(options) as Option<unknown>[]) {
     const defaultHint = defaultText === undefined || defaultText === '' ? '' : ` (default ${defaultText})`;
-    command.option(`--${flag} <${shape}>`, `${description}${defaultHint} Also ${environmentVariableOf(flag)}.`);
+    command.option(`--${flag} <${placeholder}>`, `${description}${defaultHint} Also ${environmentVariableOf(flag)}.`);
   }
   return command;
 }
@@ -65,7 +65,7 @@ function readServeConfig(flags: Partial<Record<OptionName, string>>, extraArgume
 /** Prints the console's URL and, at the first start, the first account's invitation link and key. */
 function printStartupInfo({ baseUrl, firstAccount }: Service): void {
   const lines = [
-    `console: ${firstAccount === undefined ? `${baseUrl}/` : buildInvitationLink(baseUrl, firstAccount.token)}`,
+    `console: ${firstAccount === undefined ? `${baseUrl}/` : buildInvitationLink(baseUrl, firstAccount.invitationToken)}`,
   ];
   if (firstAccount !== undefined) {
     const { domain, key } = firstAccount;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
-import { registeredNodeIds } from '../../../test/kit/service/nodes.ts';
+import { readRegisteredNodeIds } from '../../../test/kit/service/nodes.ts';
 import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
@@ -16,7 +16,7 @@ const HEARTBEAT_INTERVAL_MS = 200;
 for (const { test, database } of sharedStores) {
   /** Starts a node that sends heartbeats when its clock advances. */
   async function startNode(t: TestContext, address: string) {
-    const [store, realClock] = [await openStoreAt(t, address), testClock()];
+    const [store, realClock] = [await openStoreAt(t, address), createTestClock()];
     assert.ok(store.clusterSession !== undefined);
     const node = new ClusterNode({
       store,
@@ -38,7 +38,7 @@ for (const { test, database } of sharedStores) {
     if (isClosed) await still.store.close();
     await eventuallyAfterSteps(
       () => beats.advance(HEARTBEAT_INTERVAL_MS),
-      () => registeredNodeIds(store),
+      () => readRegisteredNodeIds(store),
       (nodes) => nodes.length === 1,
       20_000,
     );

@@ -1,4 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
+import { splitIntoBatches } from '../../async/batches.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { prepareQuery } from '../../store/prepared-queries.ts';
@@ -6,7 +7,6 @@ import type { ClusterSession, CommitEvents, Store, Tx } from '../../store/store.
 import { version } from '../../version.ts';
 import { claimLeases, findHooksWithWork, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
@@ -124,7 +124,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async start(listeners: LeaseListeners): Promise<void> {
     this.#listeners = listeners;
-    this.#deps.clusterSession.delivers = true;
+    this.#deps.clusterSession.isDelivering = true;
     await this.joinAsApiOnly();
   }
 
@@ -197,7 +197,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   stopClaiming(): void {
     this.#isLeaving = true;
-    this.#deps.clusterSession.delivers = false;
+    this.#deps.clusterSession.isDelivering = false;
   }
 
   /** Leaves the cluster: frees all leases immediately, and sends the other nodes a commit event with the live hooks. */
@@ -252,7 +252,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     this.#leaseValidUntilMonotonic = sentAt + LEASE_TTL_MS;
     this.#leaseValidUntilWallTime = sentAtWallTime + LEASE_TTL_MS;
     this.#onUnacknowledgedHooks(rows.filter((row) => row.what === 'hook'));
-    if (!wasLeaseValid) this.#listeners?.onLeaseRenewed();
+    if (!wasLeaseValid) this.#listeners?.onLeasesValidAgain();
     await this.#evictSilentPeers(rows.filter((row) => row.what === 'peer'));
   }
 
@@ -339,9 +339,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * Waits until no other node can start an attempt for a hook that this commit ended, or an attempt that is signed with
    * replaced secrets.
    */
-  async #waitForAcks({ endedHooks, changedSecrets, origin }: CommitEvents): Promise<void> {
-    if (endedHooks.size + changedSecrets.size === 0 || origin !== 'here') return;
-    for (const batch of splitIntoBatches([...endedHooks.keys(), ...changedSecrets], HOOKS_PER_ACK_QUERY))
+  async #waitForAcks({ endedHooks, hookIdsWithChangedSecrets, origin }: CommitEvents): Promise<void> {
+    if (endedHooks.size + hookIdsWithChangedSecrets.size === 0 || origin !== 'here') return;
+    for (const batch of splitIntoBatches([...endedHooks.keys(), ...hookIdsWithChangedSecrets], HOOKS_PER_ACK_QUERY))
       await this.#waitForBatchAcks(batch);
   }
 
@@ -361,8 +361,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
         .where('nodes.node_id', '<>', this.#nodeId)
         .execute()
         .catch(() => hookIds);
-    while ((await findUnacknowledgedHooks()).length > 0)
-      await sleep(realClock, ACK_POLL_INTERVAL_MS);
+    while ((await findUnacknowledgedHooks()).length > 0) await sleep(realClock, ACK_POLL_INTERVAL_MS);
   }
 }
 

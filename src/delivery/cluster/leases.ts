@@ -5,7 +5,7 @@ import { findHooksWithWork, findLiveHooks, type HookQueueRow, type PendingWork }
 /** Callbacks from the lease manager to the dispatcher. */
 export type LeaseListeners = {
   /** Called when the leases are valid again after failed heartbeats. From now on, attempts may start. */
-  readonly onLeaseRenewed: () => void;
+  readonly onLeasesValidAgain: () => void;
   /** Called when leases are lost. Undefined means that this node was evicted and has lost all of its leases. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
   /** Called when the cached signing secrets of these hooks are stale and this node has not seen their commit event. */

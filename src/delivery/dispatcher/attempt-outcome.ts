@@ -17,10 +17,10 @@ export type TargetFailure = { kind: 'failed'; cause: FailureCode; note?: string 
 export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
 type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number };
 /** The outcome of an attempt before its duration is added. */
-export type AttemptResult = TargetResponse | TargetFailure | LocalError;
+export type OutcomeWithoutDuration = TargetResponse | TargetFailure | LocalError;
 
 /**
  * The outcome of one attempt. `durationMs` is the duration of the attempt; `retryAfterMs` (0 to 24 h) is the target's
  * `Retry-After`; `note` may contain IP addresses and is only written to the operator's log.
  */
-export type AttemptOutcome = AttemptResult & { durationMs: number; note?: string };
+export type AttemptOutcome = OutcomeWithoutDuration & { durationMs: number; note?: string };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { skipHookAlerts } from '../outbox/end-hooks.ts';
 import { type Completion, completeDeliveries } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
-import { findNextPending } from './queries.ts';
+import { findNextPendingDeliveries } from './queries.ts';
 
 for (const { test, database } of everyStore) {
   const NOW = Date.UTC(2026, 0, 1);
@@ -40,7 +40,7 @@ for (const { test, database } of everyStore) {
       }
     });
     const completionOf = async (hookId: number, generation: number, outcome: '200' | '500'): Promise<Completion> => {
-      const [row] = await findNextPending(store.read, hookId, 0, 1);
+      const [row] = await findNextPendingDeliveries(store.read, hookId, 0, 1);
       assert.ok(row !== undefined);
       const isTold = outcome === '200';
       return {
@@ -56,7 +56,7 @@ for (const { test, database } of everyStore) {
           beganAt: NOW + hookId,
           outcome,
           durationMs: 7,
-          isCounted: !isTold,
+          isCountedAsFailure: !isTold,
           reason: isTold ? 'delivered' : 'failed',
         },
         deliveryState: isTold ? 'delivered' : 'pending',
@@ -150,13 +150,13 @@ for (const { test, database } of everyStore) {
 
   test('C17 a hook ends when its last result is committed, not before', async (t) => {
     const { store, settlementOf } = await openWith(t, { generation: 1 });
-    const clock = testClock(NOW);
+    const clock = createTestClock(NOW);
     const write: Store['write'] = async (work) => {
       // Delay the write, as if other writes came first.
       await clock.advance(7);
       return store.write(work);
     };
-    const deps = { clock, hookAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
+    const deps = { clock, enqueueAlerts: skipHookAlerts, log: createLog('silent'), onBatchCommitted: () => undefined };
     const completer = new Completer({ ...deps, store: { ...store, write } });
     completer.add({ ...(await settlementOf(1, 1, '500')), endedReason: 'answered_401' });
     await completer.waitUntilCommitted();
@@ -175,8 +175,8 @@ for (const { test, database } of everyStore) {
     };
     const onBatchCommitted = ([first]: readonly Completion[]) => void addNext(first?.hookId ?? 0);
     const deps = {
-      clock: testClock(NOW),
-      hookAlerts: skipHookAlerts,
+      clock: createTestClock(NOW),
+      enqueueAlerts: skipHookAlerts,
       log: createLog('silent'),
       store,
       onBatchCommitted,

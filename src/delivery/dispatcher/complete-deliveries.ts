@@ -3,7 +3,7 @@ import { DISPATCHER_ACTOR } from '../../permissions.ts';
 import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { type EnqueueHookAlerts, endHooksInTransaction, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
+import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
 import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
@@ -21,7 +21,7 @@ export type Completion = {
     readonly outcome: string;
     readonly durationMs: number;
     /** Whether the attempt counts as a failure of the hook. */
-    readonly isCounted: boolean;
+    readonly isCountedAsFailure: boolean;
     readonly reason: string;
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
@@ -50,7 +50,7 @@ export type Completion = {
 export async function completeDeliveries(
   store: Store,
   takeBatch: () => CompletionBatch,
-  hookAlerts: EnqueueHookAlerts,
+  enqueueAlerts: EnqueueHookAlerts,
 ): Promise<Completion[]> {
   return store.write(async (tx) => {
     const { completions, completedAt } = takeBatch();
@@ -75,7 +75,7 @@ export async function completeDeliveries(
       deleteCompletedManualAttempts(tx.queries, validCompletions),
       updateChangedHooks(tx.queries, validCompletions),
     ]);
-    await hookAlerts(
+    await enqueueAlerts(
       tx,
       'failing',
       validCompletions.filter(isAlertDue).map((completion) => completion.hookId),
@@ -83,11 +83,11 @@ export async function completeDeliveries(
     );
     for (const completion of validCompletions) {
       if (completion.endedReason !== undefined)
-        await endHooksInTransaction(tx, [completion.hookId], {
+        await endHooksAcrossAccounts(tx, [completion.hookId], {
           reason: completion.endedReason,
           endedAt: completedAt,
           endedBy: DISPATCHER_ACTOR,
-          hookAlerts,
+          enqueueAlerts,
         });
     }
     return completions.filter((completion) => !validCompletions.includes(completion));
@@ -103,7 +103,7 @@ const isDropped = ({ deliveryState }: Completion) => deliveryState === 'dropped'
  * that ends the hook, so an owner gets at most one alert until the next 200.
  */
 function isAlertDue({ attempt, hookState }: Completion): boolean {
-  return attempt.isCounted && hookState?.failures === FAILURES_BEFORE_ALERT;
+  return attempt.isCountedAsFailure && hookState?.failures === FAILURES_BEFORE_ALERT;
 }
 
 type AttemptRow = Readonly<Insertable<Tables['attempts']>>;
@@ -143,7 +143,7 @@ const toAttemptRow = ({ attempt, pendingDelivery, hookId, accountId }: Completio
   attempted_at: attempt.beganAt,
   outcome: attempt.outcome,
   milliseconds: attempt.durationMs,
-  counted: attempt.isCounted ? 1 : 0,
+  counted: attempt.isCountedAsFailure ? 1 : 0,
   reason: attempt.reason,
 });
 

@@ -15,7 +15,7 @@ const MAX_COMPLETIONS_PER_BATCH = 500;
 export type CompleterDeps = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly hookAlerts: EnqueueHookAlerts;
+  readonly enqueueAlerts: EnqueueHookAlerts;
   readonly log: Log;
   /** Called after each commit. `fencedLeases`: the leases of this batch whose fencing token was stale (C20). */
   readonly onBatchCommitted: (completions: readonly Completion[], fencedLeases: readonly Lease[]) => void;
@@ -65,7 +65,7 @@ export class Completer {
 
   /** Commits one batch, with retries. Resolves with false if the commit failed after `stopRetrying`. */
   async #commitBatch(): Promise<boolean> {
-    const { store, clock, hookAlerts, log, onBatchCommitted } = this.#deps;
+    const { store, clock, enqueueAlerts, log, onBatchCommitted } = this.#deps;
     for (;;) {
       let batch: readonly Completion[] = [];
       const takeBatch = () => {
@@ -73,7 +73,7 @@ export class Completer {
         return { completions: batch, completedAt: clock.now() };
       };
       try {
-        const fencedCompletions = await completeDeliveries(store, takeBatch, hookAlerts);
+        const fencedCompletions = await completeDeliveries(store, takeBatch, enqueueAlerts);
         this.#uncommittedCompletions.splice(0, batch.length);
         onBatchCommitted(batch, fencedCompletions);
         return true;

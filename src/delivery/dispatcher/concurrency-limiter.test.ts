@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { ConcurrencyLimiter } from './concurrency-limiter.ts';
 import { StartRateLimiter } from './start-rate-limiter.ts';
 
@@ -230,13 +230,13 @@ test('C22 attempts to unproven targets are rate-limited, and those to proven tar
 });
 
 test('C22 a burst is limited to the maximum per interval, and single starts do not wait', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const more: number[] = [];
   const begun = clock.now();
   const pace = new StartRateLimiter({
     clock,
     maxStarts: 2,
-    everyMs: 10,
+    intervalMs: 10,
     onPermitsRenewed: () => void more.push(clock.now() - begun),
   });
   pace.takePermit();
@@ -248,7 +248,7 @@ test('C22 a burst is limited to the maximum per interval, and single starts do n
   await clock.advance(1);
   assert.deepEqual(more, [10]);
   assert.ok(pace.hasPermitLeft);
-  assert.deepEqual(clock.pending, [], 'nobody waits for what nobody needs');
+  assert.deepEqual(clock.remainingDelaysMs, [], 'nobody waits for what nobody needs');
   pace.takePermit();
   pace.takePermit();
   pace.returnPermit();

@@ -10,7 +10,7 @@ type Permit = { readonly accountId: number; readonly host: string; readonly isPr
 type WaitList<Queue> = {
   readonly accountId: number;
   readonly host: string;
-  readonly isUnproven: boolean;
+  readonly isForUnprovenPermit: boolean;
   readonly queues: Set<Queue>;
   readonly sequence: number;
 };
@@ -23,7 +23,7 @@ type WaitList<Queue> = {
 type PermitPool<Queue> = { permitsInUse: number; readonly waitLists: Map<number | string, WaitList<Queue>> };
 
 /** The methods of the rate limiter that are used for attempts to unproven targets. */
-type UnprovenStartRate = Pick<StartRateLimiter, 'hasPermitLeft' | 'takePermit' | 'returnPermit'>;
+type UnprovenStartLimiter = Pick<StartRateLimiter, 'hasPermitLeft' | 'takePermit' | 'returnPermit'>;
 
 /** Maximum numbers of attempts in flight. */
 type ConcurrencyLimits = {
@@ -46,7 +46,7 @@ type ConcurrencyLimits = {
  */
 export class ConcurrencyLimiter<Queue extends Permit> {
   readonly #limits: ConcurrencyLimits;
-  readonly #unprovenStartRate: UnprovenStartRate;
+  readonly #unprovenStartLimiter: UnprovenStartLimiter;
   readonly #accountPools = new Map<number, PermitPool<Queue>>();
   readonly #hostPools = new Map<string, PermitPool<Queue>>();
   /** Wait lists for an unproven permit, by account and host. The account that has waited longest is first. */
@@ -55,9 +55,9 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   #unprovenInFlightCount = 0;
   #lastSequence = 0;
 
-  constructor(limits: ConcurrencyLimits, unprovenStartRate: UnprovenStartRate) {
+  constructor(limits: ConcurrencyLimits, unprovenStartLimiter: UnprovenStartLimiter) {
     this.#limits = limits;
-    this.#unprovenStartRate = unprovenStartRate;
+    this.#unprovenStartLimiter = unprovenStartLimiter;
   }
 
   /**
@@ -80,7 +80,7 @@ export class ConcurrencyLimiter<Queue extends Permit> {
     getOrCreatePool(this.#hostPools, host).permitsInUse += 1;
     if (!isProven) {
       this.#unprovenInFlightCount += 1;
-      this.#unprovenStartRate.takePermit();
+      this.#unprovenStartLimiter.takePermit();
     }
     return { accountId, host, isProven };
   }
@@ -95,7 +95,7 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   /** Releases a reserved permit that the queue has not used. */
   #releaseReservedPermit(permit: Permit): void {
     this.release(permit);
-    if (!permit.isProven) this.#unprovenStartRate.returnPermit();
+    if (!permit.isProven) this.#unprovenStartLimiter.returnPermit();
   }
 
   /**
@@ -156,21 +156,22 @@ export class ConcurrencyLimiter<Queue extends Permit> {
    *
    * @param isForUnprovenPermit whether the queue waits for an unproven permit, not for a permit of its account or host
    */
-  #addToWaitList(queue: Queue, isUnproven: boolean): void {
+  #addToWaitList(queue: Queue, isForUnprovenPermit: boolean): void {
     const { accountId, host } = queue;
-    const waitLists = isUnproven
+    const waitLists = isForUnprovenPermit
       ? this.#unprovenWaitLists.get(accountId)
       : this.#accountPools.get(accountId)?.waitLists;
     const waitList = waitLists?.get(host);
-    if (waitList === undefined) this.#appendWaitList({ accountId, host, isUnproven, queues: new Set([queue]) });
+    if (waitList === undefined)
+      this.#appendWaitList({ accountId, host, isForUnprovenPermit, queues: new Set([queue]) });
     else waitList.queues.add(queue);
   }
 
   #appendWaitList(newWaitList: Omit<WaitList<Queue>, 'sequence'>): void {
-    const { accountId, host, isUnproven } = newWaitList;
+    const { accountId, host, isForUnprovenPermit } = newWaitList;
     this.#lastSequence += 1;
     const waitList = { ...newWaitList, sequence: this.#lastSequence };
-    if (isUnproven) {
+    if (isForUnprovenPermit) {
       const waitLists = this.#unprovenWaitLists.get(accountId) ?? new Map<string, WaitList<Queue>>();
       this.#unprovenWaitLists.set(accountId, waitLists.set(host, waitList));
       return;
@@ -183,8 +184,8 @@ export class ConcurrencyLimiter<Queue extends Permit> {
    * Removes a wait list. If it was for unproven permits, the other such lists of its account move behind those of all
    * other accounts.
    */
-  #removeWaitList({ accountId, host, isUnproven }: WaitList<Queue>): void {
-    if (!isUnproven) {
+  #removeWaitList({ accountId, host, isForUnprovenPermit }: WaitList<Queue>): void {
+    if (!isForUnprovenPermit) {
       this.#accountPools.get(accountId)?.waitLists.delete(host);
       this.#hostPools.get(host)?.waitLists.delete(accountId);
       return;
@@ -208,7 +209,7 @@ export class ConcurrencyLimiter<Queue extends Permit> {
   }
 
   get #hasUnprovenPermit(): boolean {
-    return this.#unprovenInFlightCount < this.#limits.maxUnproven && this.#unprovenStartRate.hasPermitLeft;
+    return this.#unprovenInFlightCount < this.#limits.maxUnproven && this.#unprovenStartLimiter.hasPermitLeft;
   }
 }
 

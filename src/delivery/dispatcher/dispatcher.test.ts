@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { fixedJitterRandom, TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { createTestClock, fixedJitterRandom, TEST_CLOCK_START } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
@@ -59,7 +59,7 @@ for (const { test, database } of everyStore) {
         .execute();
     });
     const between = new QueryInterceptor();
-    const clock = testClock();
+    const clock = createTestClock();
     const attempted: string[] = [];
     let refusedWrites = 0;
     let hear: (news: CommitEvents) => unknown = () => undefined;
@@ -69,7 +69,7 @@ for (const { test, database } of everyStore) {
         hear = listener;
         store.onCommitted(listener);
       },
-      read: between.over(store.read),
+      read: between.installOn(store.read),
       write(work) {
         if (refusedWrites === 0) return store.write(work);
         refusedWrites -= 1;
@@ -86,7 +86,7 @@ for (const { test, database } of everyStore) {
         attempted.push(order.deliveryId);
         return attempt(order);
       },
-      hookAlerts: skipHookAlerts,
+      enqueueAlerts: skipHookAlerts,
       log: createLog('silent'),
       baseUrl: () => 'http://127.0.0.1',
       retryDelaysMs: [60_000, 60_000],
@@ -102,7 +102,7 @@ for (const { test, database } of everyStore) {
     });
     await dispatcher.start();
     const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
-      store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_EPOCH)));
+      store.write((tx: Tx) => work(new AccountWrite(tx, 1, TEST_CLOCK_START)));
     return {
       engine: dispatcher,
       store,
@@ -131,7 +131,7 @@ for (const { test, database } of everyStore) {
     between.release();
     await eventually(settled, (count) => count === 2);
     assert.deepEqual(attempted, ['1', '2']);
-    assert.equal(clock.now(), TEST_EPOCH, 'no time has passed');
+    assert.equal(clock.now(), TEST_CLOCK_START, 'no time has passed');
   });
 
   test('C20 deliveries pushed by a commit event are sent without a read, and are not sent again by a read', async (t) => {
@@ -274,7 +274,7 @@ for (const { test, database } of everyStore) {
     await inAccount(async (write) => AccountWrite.transactionOf(write).events.addPendingHooks([HOOK]));
     answer();
     assert.equal(await eventually(settled, (count) => count === 1), 1);
-    assert.deepEqual([asked, clock.now()], [2, TEST_EPOCH]);
+    assert.deepEqual([asked, clock.now()], [2, TEST_CLOCK_START]);
   });
 
   test('C20 a commit of another delivering node for its own hooks causes no claim, also during a claim', async (t) => {
@@ -331,8 +331,8 @@ for (const { test, database } of everyStore) {
   test('C13 C20 a shutdown ends in time, even if an attempt hangs whose hook has ended', async (t) => {
     const { engine, attempted, clock, happen, inAccount, pending } = await startDispatcher(
       t,
-      ({ signal, onDialled }) => {
-        onDialled?.();
+      ({ signal, onBeforeSend }) => {
+        onBeforeSend?.();
         return new Promise((resolve) =>
           signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 })),
         );
@@ -385,10 +385,10 @@ for (const { test, database } of everyStore) {
       const dialling = Promise.withResolvers<void>();
       t.after(() => hanging.resolve());
       t.after(() => dialling.resolve());
-      const attempt: SendAttempt = async ({ target, onDialled, signal }) => {
+      const attempt: SendAttempt = async ({ target, onBeforeSend, signal }) => {
         if (target === otherHook.target) await hanging.promise;
         else await dialling.promise;
-        onDialled?.();
+        onBeforeSend?.();
         return signal.aborted ? { kind: 'local_error', code: 'stopped', durationMs: 1 } : OK;
       };
       let isLeaving = false;
@@ -462,7 +462,7 @@ for (const { test, database } of everyStore) {
     await happen();
     for (let refused = 0; refused < 3; refused += 1) {
       await eventually(
-        () => clock.pending,
+        () => clock.remainingDelaysMs,
         (pending) => pending.includes(500),
       );
       assert.deepEqual([await settled(), await pending()], [0, 1]);
@@ -474,11 +474,11 @@ for (const { test, database } of everyStore) {
 
   test('C20 a failed prefetch is retried', async (t) => {
     const { between, happen, settled, attempted, clock } = await startDispatcher(t);
-    between.failures = 2;
+    between.remainingFailures = 2;
     await happen();
     for (let failed = 0; failed < 2; failed += 1) {
       await eventually(
-        () => clock.pending,
+        () => clock.remainingDelaysMs,
         (pending) => pending.includes(500),
       );
       assert.deepEqual(attempted, []);
@@ -497,7 +497,7 @@ for (const { test, database } of everyStore) {
         hook_id: HOOK,
         kind: 'new_event',
         record_id: 1,
-        created_at: TEST_EPOCH,
+        created_at: TEST_CLOCK_START,
       };
       await queries
         .insertInto('pending_deliveries')
@@ -535,7 +535,7 @@ for (const { test, database } of everyStore) {
         (count) => count === 1,
       );
       await eventually(
-        () => clock.pending.some((waitMs) => waitMs > 50_000),
+        () => clock.remainingDelaysMs.some((waitMs) => waitMs > 50_000),
         (isWaiting) => isWaiting,
       );
       await clock.advance(60_000);
@@ -581,7 +581,11 @@ for (const { test, database } of everyStore) {
     );
     await signWith('c');
     await eventually(settled, (count) => count === 1);
-    const delivery = { webhookId: '1', body: '{"resource_url":"http://127.0.0.1/v2/events/1"}', sentAt: TEST_EPOCH };
+    const delivery = {
+      webhookId: '1',
+      body: '{"resource_url":"http://127.0.0.1/v2/events/1"}',
+      sentAt: TEST_CLOCK_START,
+    };
     assert.deepEqual(
       signatures,
       ['b', 'c'].map((letter) => createSignatureHeaders([secretOf(letter)], delivery)),
@@ -613,7 +617,7 @@ for (const { test, database } of everyStore) {
     // The failed acknowledgement is retried; meanwhile no attempt starts.
     heard[0]?.reject(new Error('the database is away'));
     await eventually(
-      () => clock.pending,
+      () => clock.remainingDelaysMs,
       (pending) => pending.includes(500),
     );
     await store.write(({ queries }) =>
@@ -629,7 +633,7 @@ for (const { test, database } of everyStore) {
     const delivery = {
       webhookId: '2',
       body: '{"resource_url":"http://127.0.0.1/v2/events/1"}',
-      sentAt: TEST_EPOCH + 500,
+      sentAt: TEST_CLOCK_START + 500,
     };
     assert.deepEqual(signatures[1], createSignatureHeaders(sign('b'), delivery));
   });
@@ -642,7 +646,7 @@ for (const { test, database } of everyStore) {
       // The first timer is that of the poll. Another timer at the same time is that of the queue.
       after: (waitMs, run) => {
         waits += 1;
-        return waits > 1 && clock.now() === TEST_EPOCH ? () => undefined : clock.after(waitMs, run);
+        return waits > 1 && clock.now() === TEST_CLOCK_START ? () => undefined : clock.after(waitMs, run);
       },
     });
     const { attempted, clock, happen, settled } = await startDispatcher(
@@ -655,7 +659,7 @@ for (const { test, database } of everyStore) {
       () => waits,
       (count) => count > 1,
     );
-    assert.deepEqual([attempted.length, clock.pending.length], [1, 1]);
+    assert.deepEqual([attempted.length, clock.remainingDelaysMs.length], [1, 1]);
     await clock.advance(60_000);
     await eventually(settled, (count) => count === 1);
     assert.equal(attempted.length, 2);

@@ -6,7 +6,7 @@ import type { Lease, LeaseManager } from '../cluster/leases.ts';
 import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
 import { buildResourceUrl, type DeliveryKind } from '../outbox/event-kinds.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
-import { ConnectionPool, PoolCapacity } from '../transport/connection-pool.ts';
+import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-pool.ts';
 import { startDeadline } from '../transport/deadline.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
 import type { AttemptOutcome } from './attempt-outcome.ts';
@@ -37,7 +37,7 @@ const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
  * Maximum start rate of attempts to unproven targets: 1,000 a second, so that a burst does not delay proven targets
  * (C22).
  */
-const UNPROVEN_START_RATE = { maxStarts: 20, everyMs: 20 } as const;
+const UNPROVEN_START_RATE = { maxStarts: 20, intervalMs: 20 } as const;
 
 /** Maximum number of hooks per claim query. */
 const HOOKS_PER_CLAIM = 100;
@@ -66,7 +66,7 @@ export type DispatcherDeps = {
   readonly random: Random;
   readonly sendAttempt: SendAttempt;
   /** Enqueues alerts to the owners of failing and ended hooks (X10). */
-  readonly hookAlerts: EnqueueHookAlerts;
+  readonly enqueueAlerts: EnqueueHookAlerts;
   readonly log: Log;
   /** Returns the public base URL of this service, with which each `resource_url` begins (C10). */
   readonly baseUrl: () => string;
@@ -79,7 +79,7 @@ export type DispatcherDeps = {
   /** Called after each attempt, for the metrics. `lateMs`: how much later than due the attempt began. */
   readonly onAttemptFinished: (finishedAttempt: {
     outcome: string;
-    result: Decision['is'];
+    decision: Decision['is'];
     durationMs: number;
     lateMs: number;
   }) => void;
@@ -111,7 +111,7 @@ export class Dispatcher {
   /** Queues that may be able to start an attempt, in round-robin order. */
   readonly #readyQueues = new Set<HookQueue>();
   readonly #limiter: ConcurrencyLimiter<HookQueue>;
-  readonly #poolCapacity: PoolCapacity;
+  readonly #idleConnectionLimit: IdleConnectionLimit;
   /** Keep-alive connections to the target of each queue. */
   readonly #connectionPools = new WeakMap<HookQueue, ConnectionPool>();
   /** Number of evictions of this node. If it changes during a claim, the result of the claim is discarded. */
@@ -130,7 +130,7 @@ export class Dispatcher {
    * Ids of hooks whose secret rotation was acknowledged during the current claim query. The secrets that the query
    * returns for these hooks are stale.
    */
-  readonly #hooksRotatedDuringClaim = new Set<number>();
+  readonly #secretsRotatedDuringClaim = new Set<number>();
   /**
    * Ids of hooks whose lease may have been released during the current claim query. If the query does not lease such a
    * hook, the hook is claimed again.
@@ -146,11 +146,11 @@ export class Dispatcher {
   #isStopping = false;
   #cancelPoll: () => void = () => undefined;
   /** Wakes `#drain` during shutdown; called when an attempt ended, a result was committed or a claim finished. */
-  #onProgress: () => void = () => undefined;
+  #wakeDrain: () => void = () => undefined;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
-    this.#poolCapacity = new PoolCapacity(deps.clock);
+    this.#idleConnectionLimit = new IdleConnectionLimit(deps.clock);
     this.#completer = new Completer({
       ...deps,
       onBatchCommitted: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
@@ -193,7 +193,7 @@ export class Dispatcher {
     const { store, leaseManager } = this.#deps;
     store.onCommitted((events) => this.#onCommit(events));
     await leaseManager.start({
-      onLeaseRenewed: () => {
+      onLeasesValidAgain: () => {
         for (const loop of [this.#claimLoop, this.#prefetcher, this.#dispatchLoop]) loop.wake();
       },
       onLeasesLost: (hookIds) => void this.#onLeasesLost(hookIds),
@@ -212,7 +212,7 @@ export class Dispatcher {
     this.#cancelPoll();
     const cancelGraceDeadline = startDeadline(this.#deps.clock, graceMs, () => {
       this.#completer.stopRetrying();
-      for (const flight of this.#inFlightAttempts) flight.abort();
+      for (const attempt of this.#inFlightAttempts) attempt.abort();
     });
     this.#deps.leaseManager.stopClaiming();
     await this.#drain();
@@ -248,7 +248,7 @@ export class Dispatcher {
         afterHookId = nextAfterHookId;
       }
       if (leaseManager.isMultiNode)
-        await this.#releaseMatchingQueues(
+        await this.#discardAndReleaseMatchingQueues(
           (queue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_QUEUE_TTL_MS,
         );
     } catch (error) {
@@ -275,21 +275,23 @@ export class Dispatcher {
     let leases: Lease[] = [];
     for (;;) {
       const progress = new Promise<void>((resolve) => {
-        this.#onProgress = resolve;
+        this.#wakeDrain = resolve;
       });
       const { uncommittedHookIds } = this.#completer;
-      leases.push(...this.#discardMatchingQueues((queue) => !queue.isBusy && !uncommittedHookIds.has(queue.hookId)));
+      leases.push(
+        ...this.#discardMatchingQueues(
+          (queue) => !queue.hasUnfinishedAttempts && !uncommittedHookIds.has(queue.hookId),
+        ),
+      );
       const areReleased = await this.#releaseLeases(leases);
       if (areReleased) leases = [];
       if (this.#inFlightAttempts.size === 0) return;
-      await (areReleased
-        ? progress
-        : sleep(this.#deps.clock, LEASE_RETRY_DELAY_MS));
+      await (areReleased ? progress : sleep(this.#deps.clock, LEASE_RETRY_DELAY_MS));
     }
   }
 
   /** Discards the matching queues and releases their leases. */
-  async #releaseMatchingQueues(matches: (queue: HookQueue) => boolean): Promise<void> {
+  async #discardAndReleaseMatchingQueues(matches: (queue: HookQueue) => boolean): Promise<void> {
     await this.#releaseLeases(this.#discardMatchingQueues(matches));
   }
 
@@ -325,7 +327,7 @@ export class Dispatcher {
    * Discards the queues of hooks that ended or whose lease is lost, and releases their leases: no attempt starts, and
    * attempts that have sent nothing are aborted.
    */
-  async #discardLostHooks(hookIds: readonly number[]): Promise<void> {
+  async #discardQueuesOfHooks(hookIds: readonly number[]): Promise<void> {
     for (const hookId of hookIds) this.#hooksEndedDuringClaim.add(hookId);
     const leases = hookIds.map((hookId) => ({ hookId, generation: this.#queues.get(hookId)?.generation ?? 0 }));
     for (const hookId of hookIds) {
@@ -343,7 +345,7 @@ export class Dispatcher {
    */
   #onLeasesLost(hookIds: readonly number[] | undefined): Promise<void> {
     if (hookIds === undefined) this.#evictionCount += 1;
-    return this.#discardLostHooks(hookIds ?? [...this.#queues.keys()]);
+    return this.#discardQueuesOfHooks(hookIds ?? [...this.#queues.keys()]);
   }
 
   /**
@@ -353,11 +355,11 @@ export class Dispatcher {
   #invalidateSecrets(hookIds: readonly number[]): void {
     for (const hookId of hookIds) this.#queues.get(hookId)?.invalidateSecrets();
     const unacknowledgedHookIds = hookIds.filter((hookId) => !this.#acknowledgingHookIds.has(hookId));
-    if (unacknowledgedHookIds.length > 0) void this.#acknowledgeSecrets(unacknowledgedHookIds);
+    if (unacknowledgedHookIds.length > 0) void this.#acknowledgeSecretRotations(unacknowledgedHookIds);
   }
 
   /** Acknowledges secret rotations, with retries. Afterwards the new secrets may be read. */
-  async #acknowledgeSecrets(hookIds: readonly number[]): Promise<void> {
+  async #acknowledgeSecretRotations(hookIds: readonly number[]): Promise<void> {
     const { leaseManager, clock, log } = this.#deps;
     for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
     for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
@@ -372,7 +374,7 @@ export class Dispatcher {
     }
     for (const hookId of hookIds) {
       this.#acknowledgingHookIds.delete(hookId);
-      this.#hooksRotatedDuringClaim.add(hookId);
+      this.#secretsRotatedDuringClaim.add(hookId);
     }
     this.#schedule(hookIds.map((hookId) => this.#queues.get(hookId)).filter((queue) => queue !== undefined));
   }
@@ -392,15 +394,15 @@ export class Dispatcher {
     const endedHookIds = [...events.endedHooks.keys()];
     for (const hookId of endedHookIds) this.#hooksEndedDuringClaim.add(hookId);
     const isKnownHook = (hookId: number) => this.#queues.has(hookId) || this.#unclaimedHookIds.has(hookId);
-    this.#invalidateSecrets([...events.changedSecrets].filter(isKnownHook));
+    this.#invalidateSecrets([...events.hookIdsWithChangedSecrets].filter(isKnownHook));
     const knownEndedHookIds = endedHookIds.filter(isKnownHook);
-    const releasePromise = knownEndedHookIds.length > 0 ? this.#discardLostHooks(knownEndedHookIds) : undefined;
+    const releasePromise = knownEndedHookIds.length > 0 ? this.#discardQueuesOfHooks(knownEndedHookIds) : undefined;
     // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.
     // A hook that is being claimed here reads its deliveries after the claim, so it needs no wake-up.
     const concernsThisNode = (hookId: number) => events.origin !== 'deliverer' || this.#queues.has(hookId);
-    for (const [hookId, rows] of events.pendingByHook)
+    for (const [hookId, rows] of events.pendingDeliveriesByHook)
       if (concernsThisNode(hookId)) this.#wake(hookId, 'pending', rows);
-    for (const hookId of events.manualAttempts) if (concernsThisNode(hookId)) this.#wake(hookId, 'manual');
+    for (const hookId of events.hookIdsWithManualAttempts) if (concernsThisNode(hookId)) this.#wake(hookId, 'manual');
     return releasePromise;
   }
 
@@ -410,7 +412,7 @@ export class Dispatcher {
    * @param rows the new pending deliveries; undefined if they have to be read
    * @param workType pending deliveries, or manual attempts
    */
-  #wake(hookId: number, work: 'pending' | 'manual', rows?: readonly NewPendingDelivery[]): void {
+  #wake(hookId: number, workType: 'pending' | 'manual', rows?: readonly NewPendingDelivery[]): void {
     const queue = this.#queues.get(hookId);
     if (queue === undefined) {
       // The node that leases the hook gets the same commit event. A claim per commit would cost more than a delivery.
@@ -420,8 +422,8 @@ export class Dispatcher {
       this.#claimLoop.wake();
       return;
     }
-    if (work === 'manual') queue.hasUnreadManualAttempts = true;
-    else if (rows === undefined) queue.hasUnreadPending = true;
+    if (workType === 'manual') queue.hasUnreadManualAttempts = true;
+    else if (rows === undefined) queue.hasUnreadPendingDeliveries = true;
     else queue.pushDeliveries(toPendingDeliveries(rows), this.#deps.clock.now());
     this.#schedule([queue]);
   }
@@ -437,7 +439,7 @@ export class Dispatcher {
     const hookIds = firstMembersOf(this.#unclaimedHookIds, HOOKS_PER_CLAIM);
     const evictionCount = this.#evictionCount;
     this.#hooksEndedDuringClaim.clear();
-    this.#hooksRotatedDuringClaim.clear();
+    this.#secretsRotatedDuringClaim.clear();
     this.#hooksReleasedDuringClaim.clear();
     const rows = await this.#deps.leaseManager.claim(hookIds);
     if (evictionCount !== this.#evictionCount) return;
@@ -453,36 +455,36 @@ export class Dispatcher {
       else if (this.#hooksReleasedDuringClaim.has(hookId)) this.#unclaimedHookIds.add(hookId);
       else this.#claimMissedHookIds.add(hookId);
     }
-    this.#onProgress();
-    if (this.#queues.size > MAX_QUEUES) await this.#releaseMatchingQueues((queue) => queue.isIdle);
+    this.#wakeDrain();
+    if (this.#queues.size > MAX_QUEUES) await this.#discardAndReleaseMatchingQueues((queue) => queue.isIdle);
   }
 
   #addQueue(row: HookQueueRow): void {
     const queue = new HookQueue(row, this.#deps.clock.now(), computeMaxRetryDelayMs(this.#deps.retryDelaysMs));
-    if (this.#hooksRotatedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
+    if (this.#secretsRotatedDuringClaim.has(queue.hookId) || this.#acknowledgingHookIds.has(queue.hookId))
       queue.invalidateSecrets();
     this.#queues.set(queue.hookId, queue);
-    this.#connectionPools.set(queue, new ConnectionPool(this.#poolCapacity));
-    this.#wakeWhenDue(queue, this.#deps.clock.now());
+    this.#connectionPools.set(queue, new ConnectionPool(this.#idleConnectionLimit));
+    this.#scheduleWhenDue(queue, this.#deps.clock.now());
     this.#schedule([queue]);
   }
 
   /** Sets the retry timer of a queue, which schedules the queue when its next attempt is due. */
-  #wakeWhenDue(queue: HookQueue, now: number): void {
+  #scheduleWhenDue(queue: HookQueue, now: number): void {
     const waitMs = queue.computeNextWaitMs(now);
     if (waitMs <= 0) return;
-    queue.setRetryTimer(this.#deps.clock.after(waitMs, () => this.#schedule([queue])));
+    queue.replaceRetryTimer(this.#deps.clock.after(waitMs, () => this.#schedule([queue])));
   }
 
   /** Called when no attempt of a queue can start now. The retry timer or the next event schedules the queue again. */
-  #waitUntilDue(queue: HookQueue, now: number): void {
+  #postponeQueue(queue: HookQueue, now: number): void {
     // A timer may fire a little early, so a new timer is set for the remaining time.
-    if (!queue.isClosed) this.#wakeWhenDue(queue, now);
-    this.#wakeWaiters(queue);
+    if (!queue.hasEnded) this.#scheduleWhenDue(queue, now);
+    this.#scheduleWaitingQueues(queue);
   }
 
   /** Passes the permits that this queue released or does not need to the queues that wait for one. */
-  #wakeWaiters(queue: HookQueue): void {
+  #scheduleWaitingQueues(queue: HookQueue): void {
     for (const nextQueue of this.#limiter.serveWaitingQueues(queue)) this.#readyQueues.add(nextQueue);
   }
 
@@ -513,8 +515,8 @@ export class Dispatcher {
       return;
     }
     if (!this.#limiter.admitOrEnqueue(queue)) return;
-    const nextDelivery = queue.takeNextManual(now) ?? queue.takeNextPending(now);
-    if (nextDelivery === undefined) this.#waitUntilDue(queue, now);
+    const nextDelivery = queue.takeNextManualAttempt(now) ?? queue.takeNextPendingDelivery(now);
+    if (nextDelivery === undefined) this.#postponeQueue(queue, now);
     else {
       this.#startAttempt(queue, nextDelivery);
       this.#readyQueues.add(queue);
@@ -522,10 +524,10 @@ export class Dispatcher {
   }
 
   #startAttempt(queue: HookQueue, pendingDelivery: PendingDelivery): void {
-    if (queue.isClosed) return;
+    if (queue.hasEnded) return;
     const { leaseManager, clock, sendAttempt, baseUrl, attemptTimeoutMs } = this.#deps;
-    const flight = queue.beginAttempt(pendingDelivery, clock.now());
-    this.#inFlightAttempts.add(flight);
+    const attempt = queue.beginAttempt(pendingDelivery, clock.now());
+    this.#inFlightAttempts.add(attempt);
     const permit = this.#limiter.acquire(queue);
     const deliveryId = String(pendingDelivery.deliveryId);
     const body = JSON.stringify({
@@ -535,15 +537,15 @@ export class Dispatcher {
       target: queue.target,
       body,
       deliveryId,
-      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: flight.beganAt }),
-      deadlineMs: attemptTimeoutMs,
-      signal: flight.signal,
-      onDialled: () => {
+      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      timeoutMs: attemptTimeoutMs,
+      signal: attempt.signal,
+      onBeforeSend: () => {
         // The process may have been paused since the attempt began, and the lease may have expired.
-        if (leaseManager.isLeaseValid()) flight.markDialled();
-        else flight.abort();
+        if (leaseManager.isLeaseValid()) attempt.markSending();
+        else attempt.abort();
       },
-      onUndialled: () => flight.markUndialled(),
+      onNotSent: () => attempt.markNotSent(),
       connectionPool: this.#connectionPools.get(queue),
     };
     sendAttempt(attemptRequest)
@@ -553,53 +555,53 @@ export class Dispatcher {
       })
       .then((outcome) => {
         this.#limiter.release(permit);
-        this.#finishAttempt(queue, flight, outcome);
+        this.#finishAttempt(queue, attempt, outcome);
       })
       .catch((error: unknown) =>
         this.#deps.log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }),
       );
   }
 
-  #finishAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome): void {
-    this.#inFlightAttempts.delete(flight);
-    this.#wakeWaiters(queue);
+  #finishAttempt(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome): void {
+    this.#inFlightAttempts.delete(attempt);
+    this.#scheduleWaitingQueues(queue);
     const decision = decide({
       outcome,
       failures: queue.failures,
-      isPartOfFailure: queue.isPartOfFailure(flight),
-      isManual: flight.pendingDelivery.manualAttemptId !== null,
-      localErrors: queue.countLocalErrorsBefore(flight),
+      isPartOfFailure: queue.isPartOfFailure(attempt),
+      isManual: attempt.pendingDelivery.manualAttemptId !== null,
+      localErrorCount: queue.countLocalErrorsBefore(attempt),
       retryDelaysMs: this.#deps.retryDelaysMs,
       jitterFraction: this.#deps.random.fraction(),
     });
     const now = this.#deps.clock.now();
     const completion = queue.finishAttempt({
-      flight,
+      attempt,
       decision,
       outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
       durationMs: outcome.durationMs,
       outcomeAt: now,
     });
-    this.#reportAttempt(queue, flight, outcome, decision);
+    this.#reportAttempt(queue, attempt, outcome, decision);
     // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
     // pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') this.#completer.add(completion);
-    if (queue.isClosed) this.#connectionPools.get(queue)?.end();
+    if (queue.hasEnded) this.#connectionPools.get(queue)?.end();
     else {
-      this.#wakeWhenDue(queue, now);
+      this.#scheduleWhenDue(queue, now);
       this.#readyQueues.add(queue);
     }
     this.#dispatchLoop.wake();
-    this.#onProgress();
+    this.#wakeDrain();
   }
 
-  #reportAttempt(queue: HookQueue, flight: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
+  #reportAttempt(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
     const formattedOutcome = formatOutcome(outcome);
-    const lateMs = Math.max(0, Math.round(flight.beganAt - flight.dueAt));
+    const lateMs = Math.max(0, Math.round(attempt.beganAt - attempt.dueAt));
     this.#deps.onAttemptFinished({
       outcome: formattedOutcome,
-      result: decision.is,
+      decision: decision.is,
       durationMs: outcome.durationMs,
       lateMs,
     });
@@ -607,8 +609,8 @@ export class Dispatcher {
       event: 'delivery.attempted',
       account_id: queue.accountId,
       hook_id: queue.hookId,
-      delivery_id: flight.pendingDelivery.deliveryId,
-      kind: flight.pendingDelivery.kind satisfies DeliveryKind,
+      delivery_id: attempt.pendingDelivery.deliveryId,
+      kind: attempt.pendingDelivery.kind satisfies DeliveryKind,
       target: queue.maskedTarget,
       outcome: formattedOutcome,
       result: decision.is,
@@ -624,7 +626,7 @@ export class Dispatcher {
     for (const completion of completions) this.#onResultCommitted(completion);
     for (const lease of fencedLeases) this.#onResultFenced(lease);
     this.#dispatchLoop.wake();
-    this.#onProgress();
+    this.#wakeDrain();
   }
 
   #onResultCommitted({ hookId, pendingDelivery }: Completion): void {

@@ -22,13 +22,13 @@ const attempt = (changes: Partial<DecidedAttempt> = {}): DecidedAttempt => ({
 
 const healthy: HookHealth = {
   ...createHealth({ failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' }),
-  concurrency: 3,
+  concurrencyLimit: 3,
 };
 const failing: HookHealth = {
   ...createHealth({ failures: 1, dueAt: NOW + 60_000, retryDeliveryId: 5, lastOutcome: '500' }),
-  countedFailures: 1,
+  failureCountSinceClaim: 1,
 };
-const paused: HookHealth = { ...healthy, localErrors: 2, lastLocalErrorAt: NOW - 1, pausedUntil: NOW + 2_000 };
+const paused: HookHealth = { ...healthy, localErrorCount: 2, lastLocalErrorAt: NOW - 1, pausedUntil: NOW + 2_000 };
 
 /** Section 3 of the specification with C18, C19 and C22: how a decision changes the health of a hook. */
 const stateTable: readonly {
@@ -43,14 +43,19 @@ const stateTable: readonly {
     row: 'C22 a 200 of a healthy hook raises the concurrency',
     from: healthy,
     decision: DELIVERED,
-    changes: { concurrency: 4 },
+    changes: { concurrencyLimit: 4 },
   },
-  { row: 'C22 the concurrency is at most 8', from: { ...healthy, concurrency: 8 }, decision: DELIVERED, changes: {} },
+  {
+    row: 'C22 the concurrency is at most 8',
+    from: { ...healthy, concurrencyLimit: 8 },
+    decision: DELIVERED,
+    changes: {},
+  },
   {
     row: 'C18 a 200 of a failing hook resets its failures and ends the backoff',
     from: failing,
     decision: DELIVERED,
-    changes: { stored: { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' }, concurrency: 2 },
+    changes: { stored: { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' }, concurrencyLimit: 2 },
   },
   {
     row: 'X1 a 200 of a manual attempt does the same, but leaves the concurrency',
@@ -63,7 +68,7 @@ const stateTable: readonly {
     row: 'C19 a 200 ends the pause after local errors',
     from: paused,
     decision: DELIVERED,
-    changes: { localErrors: 0, pausedUntil: 0, concurrency: 4 },
+    changes: { localErrorCount: 0, pausedUntil: 0, concurrencyLimit: 4 },
   },
   {
     row: 'C18 a 200 during a backoff changes nothing',
@@ -78,8 +83,8 @@ const stateTable: readonly {
     attempt: { outcome: '500' },
     changes: {
       stored: { failures: 1, dueAt: NOW + 60_000, retryDeliveryId: 7, lastOutcome: '500' },
-      concurrency: 1,
-      countedFailures: 1,
+      concurrencyLimit: 1,
+      failureCountSinceClaim: 1,
     },
   },
   {
@@ -108,7 +113,7 @@ const stateTable: readonly {
     from: healthy,
     decision: { is: 'retry_local_error', waitMs: 1_000 },
     attempt: { outcome: 'no_route' },
-    changes: { localErrors: 1, lastLocalErrorAt: NOW, pausedUntil: NOW + 1_000 },
+    changes: { localErrorCount: 1, lastLocalErrorAt: NOW, pausedUntil: NOW + 1_000 },
   },
   {
     row: 'C19 a local error of an attempt in flight at the last one is not a further one',

@@ -1,4 +1,4 @@
-import { computeRemainingMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
+import { computeRemainingBackoffMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
 
 /** Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). */
 export const MAX_IN_FLIGHT_PER_HOOK = 8;
@@ -23,11 +23,11 @@ export type HookHealth = {
   /** The same object as before if nothing has to be written. */
   readonly stored: StoredHealth;
   /** Maximum number of attempts in flight while nothing fails. */
-  readonly concurrency: number;
+  readonly concurrencyLimit: number;
   /** Number of failures that were counted since the claim. An attempt that began at a lower number is part of one. */
-  readonly countedFailures: number;
+  readonly failureCountSinceClaim: number;
   /** Local errors in a row. Errors of attempts that were in flight together count once. */
-  readonly localErrors: number;
+  readonly localErrorCount: number;
   readonly lastLocalErrorAt: number;
   /** End of the pause after local errors. */
   readonly pausedUntil: number;
@@ -46,9 +46,9 @@ export type DecidedAttempt = {
 /** Returns the health of a hook that was just claimed. */
 export const createHealth = (stored: StoredHealth): HookHealth => ({
   stored,
-  concurrency: 1,
-  countedFailures: 0,
-  localErrors: 0,
+  concurrencyLimit: 1,
+  failureCountSinceClaim: 0,
+  localErrorCount: 0,
   lastLocalErrorAt: 0,
   pausedUntil: 0,
 });
@@ -76,38 +76,42 @@ export function applyDecision(
   now: number,
 ): HookHealth {
   if (decision.is === 'retry_local_error') {
-    return decision.waitMs > 0 ? pause(health, attempt, now, decision.waitMs) : health;
+    return decision.waitMs > 0 ? applyLocalError(health, attempt, now, decision.waitMs) : health;
   }
   const { stored } = health;
   const { outcome } = attempt;
-  const next = health.localErrors === 0 ? health : { ...health, localErrors: 0 };
+  const nextHealth = health.localErrorCount === 0 ? health : { ...health, localErrorCount: 0 };
   switch (decision.is) {
     case 'delivered':
       return {
-        ...next,
+        ...nextHealth,
         stored: isHealthy(stored) ? stored : { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: outcome },
         pausedUntil: 0,
-        concurrency: attempt.isManual ? next.concurrency : Math.min(next.concurrency + 1, MAX_IN_FLIGHT_PER_HOOK),
+        concurrencyLimit: attempt.isManual
+          ? nextHealth.concurrencyLimit
+          : Math.min(nextHealth.concurrencyLimit + 1, MAX_IN_FLIGHT_PER_HOOK),
       };
     case 'delivered_during_backoff':
     case 'part_of_counted_failure':
-      return next;
+      return nextHealth;
     case 'wait':
       return {
-        ...next,
+        ...nextHealth,
         stored: {
           failures: decision.failures,
           dueAt: now + decision.waitMs,
           retryDeliveryId: attempt.deliveryId,
           lastOutcome: outcome,
         },
-        concurrency: 1,
-        countedFailures: next.countedFailures + 1,
+        concurrencyLimit: 1,
+        failureCountSinceClaim: nextHealth.failureCountSinceClaim + 1,
       };
     case 'manual_failed':
-      return stored.lastOutcome === outcome ? next : { ...next, stored: { ...stored, lastOutcome: outcome } };
+      return stored.lastOutcome === outcome
+        ? nextHealth
+        : { ...nextHealth, stored: { ...stored, lastOutcome: outcome } };
     case 'ended':
-      return { ...next, stored: { ...stored, failures: decision.failures, dueAt: null, lastOutcome: outcome } };
+      return { ...nextHealth, stored: { ...stored, failures: decision.failures, dueAt: null, lastOutcome: outcome } };
   }
 }
 
@@ -121,34 +125,34 @@ export const isProven = ({ stored }: HookHealth): boolean =>
  * @param maxRetryDelayMs maximum retry delay; a `dueAt` further ahead was stored while the clock was wrong, and counts
  *   as due
  */
-export const computeWaitMs = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
-  Math.max(computeRemainingMs(health.stored.dueAt, now, maxRetryDelayMs), computePauseMs(health, now));
+export const computeRemainingWaitMs = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
+  Math.max(computeRemainingBackoffMs(health.stored.dueAt, now, maxRetryDelayMs), computeRemainingPauseMs(health, now));
 
 /**
  * Returns the remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set
  * back to before the error ends the pause.
  */
-export const computePauseMs = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
+export const computeRemainingPauseMs = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
   now < lastLocalErrorAt ? 0 : pausedUntil - now;
 
 /** Returns the number of local errors in a row before an attempt (C19). */
 export const countLocalErrorsBefore = (health: HookHealth, beganAt: number): number =>
-  isRepeatedLocalError(health, beganAt) ? health.localErrors - 1 : health.localErrors;
+  wasInFlightAtLastLocalError(health, beganAt) ? health.localErrorCount - 1 : health.localErrorCount;
 
 /**
  * Whether an attempt was in flight at the last local error, so that its own local error is not a further one. No
  * attempt starts between a local error and the end of its pause.
  */
-const isRepeatedLocalError = ({ localErrors, lastLocalErrorAt }: HookHealth, beganAt: number): boolean =>
-  localErrors > 0 && beganAt <= lastLocalErrorAt;
+const wasInFlightAtLastLocalError = ({ localErrorCount, lastLocalErrorAt }: HookHealth, beganAt: number): boolean =>
+  localErrorCount > 0 && beganAt <= lastLocalErrorAt;
 
 /** Returns the health after a local error: the pause begins, or lasts longer if it has begun already. */
-function pause(health: HookHealth, { beganAt }: DecidedAttempt, now: number, waitMs: number): HookHealth {
+function applyLocalError(health: HookHealth, { beganAt }: DecidedAttempt, now: number, waitMs: number): HookHealth {
   const isClockSetBack = now < health.lastLocalErrorAt;
-  const isFurtherError = isClockSetBack || !isRepeatedLocalError(health, beganAt);
+  const isFurtherError = isClockSetBack || !wasInFlightAtLastLocalError(health, beganAt);
   return {
     ...health,
-    ...(isFurtherError ? { localErrors: health.localErrors + 1, lastLocalErrorAt: now } : {}),
+    ...(isFurtherError ? { localErrorCount: health.localErrorCount + 1, lastLocalErrorAt: now } : {}),
     pausedUntil: Math.max(isClockSetBack ? 0 : health.pausedUntil, now + waitMs),
   };
 }

@@ -59,14 +59,14 @@ class QueueDriver {
   beginAll(): InFlightAttempt[] {
     const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.queue.takeNextManual(this.now) ?? this.queue.takeNextPending(this.now);
+      const row = this.queue.takeNextManualAttempt(this.now) ?? this.queue.takeNextPendingDelivery(this.now);
       if (row === undefined) return begun;
       begun.push(this.queue.beginAttempt(row, this.now));
     }
   }
 
   beginOne(): InFlightAttempt {
-    const row = this.queue.takeNextPending(this.now);
+    const row = this.queue.takeNextPendingDelivery(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.queue.beginAttempt(row, this.now);
   }
@@ -78,12 +78,12 @@ class QueueDriver {
       failures: queue.failures,
       isPartOfFailure: queue.isPartOfFailure(flight),
       isManual: flight.pendingDelivery.manualAttemptId !== null,
-      localErrors: queue.countLocalErrorsBefore(flight),
+      localErrorCount: queue.countLocalErrorsBefore(flight),
       retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
       jitterFraction: 0,
     });
     const completion = queue.finishAttempt({
-      flight,
+      attempt: flight,
       decision,
       outcome: formatOutcome(outcome),
       reason: explainDecision(decision),
@@ -192,7 +192,7 @@ test('C18 a 401 of an attempt that was in flight at a failure ends the hook', ()
   assert.ok(failing && other);
   drive.finish(failing, SERVER_ERROR);
   assert.equal(drive.finish(other, UNSUBSCRIBE).endedReason, 'answered_401');
-  assert.ok(drive.queue.isClosed);
+  assert.ok(drive.queue.hasEnded);
 });
 
 test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', () => {
@@ -226,15 +226,15 @@ test('C13 C18 an ended queue starts nothing, not even manual attempts, and abort
     const drive = withConcurrency(3, 10);
     const [first, unsent, sent] = drive.beginAll();
     assert.ok(first && unsent && sent);
-    sent.markDialled();
+    sent.markSending();
     drive.queue.addManualAttempts([asManualAttempt(pendingAt(50))]);
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
     assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.queue.canStartPending(drive.now), false);
-    assert.equal(drive.queue.takeNextManual(drive.now), undefined);
+    assert.equal(drive.queue.canStartPendingDelivery(drive.now), false);
+    assert.equal(drive.queue.takeNextManualAttempt(drive.now), undefined);
   }
 });
 
@@ -278,7 +278,7 @@ test('C19 a local error is not counted, pauses the queue, and the same delivery 
   const completion = drive.finish(drive.beginOne(), LOCAL_ERROR);
   assert.equal(completion.decision, 'retry_local_error');
   assert.equal(completion.deliveryState, 'pending');
-  assert.equal(completion.attempt.isCounted, false);
+  assert.equal(completion.attempt.isCountedAsFailure, false);
   assert.equal(completion.hookState, undefined);
   assert.deepEqual(drive.beginAll(), []);
   assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
@@ -343,7 +343,7 @@ test('X1 a test is sent immediately, also during a backoff; outcomes other than 
   const completion = drive.finish(flight, SERVER_ERROR);
   assert.equal(completion.decision, 'manual_failed');
   assert.equal(completion.deliveryState, 'dropped', 'a test has had its answer');
-  assert.equal(completion.attempt.isCounted, false);
+  assert.equal(completion.attempt.isCountedAsFailure, false);
   assert.equal(drive.queue.failures, 1);
   assert.equal(drive.queue.computePendingWaitMs(drive.now), before);
   assert.deepEqual(drive.beginAll(), []);
@@ -455,26 +455,26 @@ test('C20 C22 an idle queue takes deliveries from commit events; a full or faili
   const drive = new QueueDriver();
   drive.queue.pushDeliveries([pendingAt(1)], drive.now);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.queue.hasUnreadPending = false;
+  drive.queue.hasUnreadPendingDeliveries = false;
   drive.queue.addReadPage([], true);
   drive.queue.pushDeliveries([pendingAt(2), pendingAt(3)], drive.now);
-  assert.equal(drive.queue.hasUnreadPending, false);
+  assert.equal(drive.queue.hasUnreadPendingDeliveries, false);
   const [flight] = drive.beginAll();
   assert.equal(flight?.pendingDelivery.position, 2);
   drive.queue.pushDeliveries([pendingAt(4)], drive.now);
-  assert.equal(drive.queue.hasUnreadPending, true, 'its window is full');
-  drive.queue.hasUnreadPending = false;
+  assert.equal(drive.queue.hasUnreadPendingDeliveries, true, 'its window is full');
+  drive.queue.hasUnreadPendingDeliveries = false;
   if (flight !== undefined) drive.finish(flight, SERVER_ERROR);
   drive.queue.pushDeliveries([pendingAt(5)], drive.now);
-  assert.equal(drive.queue.hasUnreadPending, true, 'it waits');
+  assert.equal(drive.queue.hasUnreadPendingDeliveries, true, 'it waits');
 });
 
 test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', () => {
   const drive = new QueueDriver();
-  drive.queue.hasUnreadPending = false;
-  for (let position = 1; !drive.queue.hasUnreadPending; position += 1) {
+  drive.queue.hasUnreadPendingDeliveries = false;
+  for (let position = 1; !drive.queue.hasUnreadPendingDeliveries; position += 1) {
     drive.queue.pushDeliveries([pendingAt(position)], drive.now);
-    if (!drive.queue.hasUnreadPending) assert.equal(drive.deliver(OK).pendingDelivery.position, position);
+    if (!drive.queue.hasUnreadPendingDeliveries) assert.equal(drive.deliver(OK).pendingDelivery.position, position);
     drive.queue.onResultCommitted(position + 10);
     assert.ok(position <= 33);
   }

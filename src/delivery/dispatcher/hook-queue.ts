@@ -3,8 +3,8 @@ import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
 import {
   applyDecision,
-  computePauseMs,
-  computeWaitMs,
+  computeRemainingPauseMs,
+  computeRemainingWaitMs,
   countLocalErrorsBefore,
   createHealth,
   type HookHealth,
@@ -29,7 +29,7 @@ const MAX_PUSHED_DELIVERIES = 32;
 
 /** Arguments of `HookQueue.finishAttempt`. */
 export type FinishedAttempt = {
-  readonly flight: InFlightAttempt;
+  readonly attempt: InFlightAttempt;
   readonly decision: Decision;
   /** The outcome in one word. `reason` explains it in a sentence (X3). */
   readonly outcome: string;
@@ -71,7 +71,7 @@ export class HookQueue {
   readonly generation: number;
 
   /** Whether the database may contain pending deliveries after `feedReadPosition` that are not in memory. */
-  hasUnreadPending = true;
+  hasUnreadPendingDeliveries = true;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   lastUsedAt: number;
   /** Whether a prefetch is running. */
@@ -105,7 +105,7 @@ export class HookQueue {
   readonly #uncommittedDeliveryIds = new Set<number>();
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
-  #isClosed = false;
+  #hasEnded = false;
   /** Cancels the retry timer. */
   #cancelTimer: () => void = () => undefined;
 
@@ -143,13 +143,13 @@ export class HookQueue {
    * Returns the number of consecutive local errors before this attempt. The local errors of attempts that were in
    * flight at the same time count as one.
    */
-  countLocalErrorsBefore(flight: InFlightAttempt): number {
-    return countLocalErrorsBefore(this.#health, flight.beganAt);
+  countLocalErrorsBefore(attempt: InFlightAttempt): number {
+    return countLocalErrorsBefore(this.#health, attempt.beganAt);
   }
 
   /** Whether the queue has ended: nothing starts any more (state ENDED). */
-  get isClosed(): boolean {
-    return this.#isClosed;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Whether deliveries are in memory, in flight, not committed, or being read. */
@@ -167,19 +167,19 @@ export class HookQueue {
     return (
       !this.isActive &&
       this.failures + this.#health.pausedUntil === 0 &&
-      !this.hasUnreadPending &&
+      !this.hasUnreadPendingDeliveries &&
       !this.hasUnreadManualAttempts
     );
   }
 
   /** Whether attempts are in flight or results are not committed. */
-  get isBusy(): boolean {
+  get hasUnfinishedAttempts(): boolean {
     return this.#inFlightAttempts.size + this.#uncommittedDeliveryIds.size > 0;
   }
 
   /** Whether an attempt may start although no running attempt, commit or prefetch will schedule this queue. */
   needsScheduling(now: number): boolean {
-    return !this.isBusy && !this.isPrefetching && this.computeNextWaitMs(now) <= 0;
+    return !this.hasUnfinishedAttempts && !this.isPrefetching && this.computeNextWaitMs(now) <= 0;
   }
 
   /** Whether results have to be committed before more attempts start. */
@@ -189,7 +189,7 @@ export class HookQueue {
 
   /** Returns the milliseconds until a pending delivery may start; 0 or less if one may start now. */
   computePendingWaitMs(now: number): number {
-    return computeWaitMs(this.#health, now, this.#maxRetryDelayMs);
+    return computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs);
   }
 
   /**
@@ -197,27 +197,29 @@ export class HookQueue {
    * the backoff, but not the pause (X1).
    */
   computeNextWaitMs(now: number): number {
-    return this.#manualAttempts.length > 0 ? computePauseMs(this.#health, now) : this.computePendingWaitMs(now);
+    return this.#manualAttempts.length > 0
+      ? computeRemainingPauseMs(this.#health, now)
+      : this.computePendingWaitMs(now);
   }
 
   /** Whether one more pending delivery may start now. */
-  canStartPending(now: number): boolean {
-    if (this.#isClosed || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
-    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrency);
+  canStartPendingDelivery(now: number): boolean {
+    if (this.#hasEnded || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
+    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrencyLimit);
   }
 
   /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
   needsPrefetch(now: number): boolean {
-    if (this.#isClosed) return false;
+    if (this.#hasEnded) return false;
     return (
       this.hasStaleSecrets ||
       this.hasUnreadManualAttempts ||
-      (this.isEmpty && this.hasUnreadPending && this.canStartPending(now))
+      (this.hasNoWaitingDeliveries && this.hasUnreadPendingDeliveries && this.canStartPendingDelivery(now))
     );
   }
 
   /** Whether no pending delivery is in memory. */
-  get isEmpty(): boolean {
+  get hasNoWaitingDeliveries(): boolean {
     return this.#waitingDeliveries.length === 0;
   }
 
@@ -240,7 +242,7 @@ export class HookQueue {
     this.addPendingDeliveries(rows);
     this.#feedReadPosition = rows.at(-1)?.position ?? this.#feedReadPosition;
     if (!isLastPage) {
-      this.hasUnreadPending = true;
+      this.hasUnreadPendingDeliveries = true;
       return;
     }
     // The pushed deliveries were committed before this read, and so were all deliveries with a lower feed position.
@@ -255,8 +257,13 @@ export class HookQueue {
    */
   pushDeliveries(rows: readonly PendingDelivery[], now: number): void {
     const isPushLimitReached = this.#pushedDeliveryIds.size + rows.length > MAX_PUSHED_DELIVERIES;
-    if (this.hasUnreadPending || this.isPrefetching || isPushLimitReached || !this.canStartPending(now)) {
-      this.hasUnreadPending = true;
+    if (
+      this.hasUnreadPendingDeliveries ||
+      this.isPrefetching ||
+      isPushLimitReached ||
+      !this.canStartPendingDelivery(now)
+    ) {
+      this.hasUnreadPendingDeliveries = true;
       return;
     }
     for (const row of rows) {
@@ -274,16 +281,16 @@ export class HookQueue {
   }
 
   /** Removes and returns the next pending delivery, if it may start now. */
-  takeNextPending(now: number): PendingDelivery | undefined {
-    return this.canStartPending(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
+  takeNextPendingDelivery(now: number): PendingDelivery | undefined {
+    return this.canStartPendingDelivery(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
   }
 
   /**
    * Removes and returns the next manual attempt, if it may start now. On a failing hook, a manual attempt starts only
    * when no other attempt is in flight (C22).
    */
-  takeNextManual(now: number): PendingDelivery | undefined {
-    if (this.#isClosed || this.hasStaleSecrets || computePauseMs(this.#health, now) > 0) return undefined;
+  takeNextManualAttempt(now: number): PendingDelivery | undefined {
+    if (this.#hasEnded || this.hasStaleSecrets || computeRemainingPauseMs(this.#health, now) > 0) return undefined;
     return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
       ? this.#takeFirst(this.#manualAttempts)
       : undefined;
@@ -296,32 +303,32 @@ export class HookQueue {
 
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
   beginAttempt(row: PendingDelivery, now: number): InFlightAttempt {
-    const { stored, pausedUntil, countedFailures } = this.#health;
+    const { stored, pausedUntil, failureCountSinceClaim } = this.#health;
     const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, stored.dueAt ?? 0, pausedUntil);
-    const flight = new InFlightAttempt(row, now, dueAt, countedFailures);
-    this.#inFlightAttempts.set(row.deliveryId, flight);
+    const attempt = new InFlightAttempt(row, now, dueAt, failureCountSinceClaim);
+    this.#inFlightAttempts.set(row.deliveryId, attempt);
     this.lastUsedAt = now;
-    return flight;
+    return attempt;
   }
 
   /**
    * Whether a failure was counted while this attempt was in flight. A failure of this attempt is then part of that
    * failure (C18).
    */
-  isPartOfFailure(flight: InFlightAttempt): boolean {
-    return flight.failureCountAtStart < this.#health.countedFailures;
+  isPartOfFailure(attempt: InFlightAttempt): boolean {
+    return attempt.failureCountAtStart < this.#health.failureCountSinceClaim;
   }
 
   /** Ends an attempt: applies the decision of the retry policy, and returns the completion to commit. */
-  finishAttempt({ flight, decision, outcome, reason, durationMs, outcomeAt }: FinishedAttempt): Completion {
-    const { pendingDelivery } = flight;
+  finishAttempt({ attempt, decision, outcome, reason, durationMs, outcomeAt }: FinishedAttempt): Completion {
+    const { pendingDelivery } = attempt;
     this.#inFlightAttempts.delete(pendingDelivery.deliveryId);
     const storedBefore = this.#health.stored;
     const { deliveryId, manualAttemptId } = pendingDelivery;
-    const decidedAttempt = { deliveryId, isManual: manualAttemptId !== null, beganAt: flight.beganAt, outcome };
+    const decidedAttempt = { deliveryId, isManual: manualAttemptId !== null, beganAt: attempt.beganAt, outcome };
     this.#health = applyDecision(this.#health, decision, decidedAttempt, outcomeAt);
     const { stored } = this.#health;
-    const deliveryState = this.#moveDelivery(pendingDelivery, decision);
+    const deliveryState = this.#applyDecisionToDelivery(pendingDelivery, decision);
     if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(deliveryId);
     return {
       hookId: this.hookId,
@@ -329,14 +336,14 @@ export class HookQueue {
       generation: this.generation,
       pendingDelivery,
       attempt: {
-        beganAt: flight.beganAt,
+        beganAt: attempt.beganAt,
         outcome,
         durationMs: Math.round(durationMs),
-        isCounted: isCountedFailure(decision),
+        isCountedAsFailure: isCountedFailure(decision),
         reason,
       },
       deliveryState,
-      manualAttemptIds: this.#takeCompletedManualIds(pendingDelivery, decision, deliveryState),
+      manualAttemptIds: this.#takeCompletedManualAttemptIds(pendingDelivery, decision, deliveryState),
       ...(stored === storedBefore ? {} : { hookState: stored }),
       ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
     };
@@ -347,7 +354,7 @@ export class HookQueue {
    * nothing are aborted (C13).
    */
   end(): void {
-    this.#isClosed = true;
+    this.#hasEnded = true;
     this.cancelRetryTimer();
     this.#abortUnsent();
   }
@@ -362,24 +369,24 @@ export class HookQueue {
   }
 
   #abortUnsent(): void {
-    for (const flight of this.#inFlightAttempts.values()) flight.abortUnsent();
+    for (const attempt of this.#inFlightAttempts.values()) attempt.abortUnsent();
   }
 
   /** Cancels the current retry timer, and keeps the function that cancels the new one. */
-  setRetryTimer(cancelTimer: () => void): void {
+  replaceRetryTimer(cancelTimer: () => void): void {
     this.#cancelTimer();
     this.#cancelTimer = cancelTimer;
   }
 
   cancelRetryTimer(): void {
-    this.setRetryTimer(() => undefined);
+    this.replaceRetryTimer(() => undefined);
   }
 
   /**
    * Removes a delivered delivery, or puts a pending one back, so that it is sent again. Ends the queue if the hook has
    * ended. Returns the new state of the delivery.
    */
-  #moveDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
+  #applyDecisionToDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
     switch (decision.is) {
       case 'delivered':
         removeDelivery(this.#waitingDeliveries, row.deliveryId);
@@ -392,10 +399,10 @@ export class HookQueue {
         this.#requeue(row);
         return 'pending';
       case 'manual_failed':
-        return getManualFailureState(row);
+        return getStateWithoutRetry(row);
       case 'ended':
         this.end();
-        return getManualFailureState(row);
+        return getStateWithoutRetry(row);
     }
   }
 
@@ -403,7 +410,7 @@ export class HookQueue {
    * Returns the ids of the completed manual attempts: the id of this attempt if it is manual. After a regular delivery,
    * removes all waiting manual attempts of the same delivery and returns their ids.
    */
-  #takeCompletedManualIds(
+  #takeCompletedManualAttemptIds(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
     deliveryState: Completion['deliveryState'],
@@ -438,9 +445,9 @@ export class HookQueue {
   }
 
   #isInMemory(deliveryId: number): boolean {
-    const flight = this.#inFlightAttempts.get(deliveryId);
+    const attempt = this.#inFlightAttempts.get(deliveryId);
     // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
-    const isPendingInFlight = flight !== undefined && flight.pendingDelivery.manualAttemptId === null;
+    const isPendingInFlight = attempt !== undefined && attempt.pendingDelivery.manualAttemptId === null;
     return (
       isPendingInFlight ||
       this.#uncommittedDeliveryIds.has(deliveryId) ||
@@ -459,7 +466,7 @@ function hostAndPortOf(target: string): string {
  * Returns the state of a delivery after an attempt that is not retried: a test is dropped, any other delivery stays
  * pending.
  */
-function getManualFailureState(row: PendingDelivery): Completion['deliveryState'] {
+function getStateWithoutRetry(row: PendingDelivery): Completion['deliveryState'] {
   return row.position === null ? 'dropped' : 'pending';
 }
 

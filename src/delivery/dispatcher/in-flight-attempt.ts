@@ -15,7 +15,7 @@ export class InFlightAttempt {
   /** Aborts the request of this attempt. */
   readonly #abortController = new AbortController();
   /** Whether bytes of the webhook may have been sent. */
-  #isDialled = false;
+  #isSending = false;
   #isAbortRequested = false;
 
   constructor(pendingDelivery: PendingDelivery, beganAt: number, dueAt: number, failureCountAtStart: number) {
@@ -30,20 +30,20 @@ export class InFlightAttempt {
   }
 
   /** Called right before the first byte is sent: from now on, the target may receive the webhook. */
-  markDialled(): void {
-    this.#isDialled = true;
+  markSending(): void {
+    this.#isSending = true;
   }
 
   /** Called when the reused connection was closed: no bytes of the webhook were sent over it. */
-  markUndialled(): void {
-    this.#isDialled = false;
+  markNotSent(): void {
+    this.#isSending = false;
     if (this.#isAbortRequested) this.#abortController.abort();
   }
 
   /** Aborts the attempt unless bytes of the webhook may already have been sent. */
   abortUnsent(): void {
     this.#isAbortRequested = true;
-    if (!this.#isDialled) this.#abortController.abort();
+    if (!this.#isSending) this.#abortController.abort();
   }
 
   abort(): void {

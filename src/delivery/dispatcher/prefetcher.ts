@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { HookQueue } from './hook-queue.ts';
-import { findManualAttempts, findNextPending, findPendingDelivery, findSecrets } from './queries.ts';
+import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery, findSecrets } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of deliveries per query and hook queue. */
@@ -67,12 +67,12 @@ export class Prefetcher {
 }
 
 async function fillQueue(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
-  if (queue.isClosed) return;
+  if (queue.hasEnded) return;
   queue.isPrefetching = true;
   try {
     if (queue.hasStaleSecrets && mayReadSecrets) await reloadSecrets(read, queue);
-    if (queue.hasUnreadManualAttempts) await fillManualAttempts(read, queue);
-    if (queue.isEmpty && queue.canStartPending(now())) await fillPendingDeliveries(read, queue);
+    if (queue.hasUnreadManualAttempts) await loadManualAttempts(read, queue);
+    if (queue.hasNoWaitingDeliveries && queue.canStartPendingDelivery(now())) await loadPendingDeliveries(read, queue);
   } finally {
     queue.isPrefetching = false;
   }
@@ -87,7 +87,7 @@ async function reloadSecrets(read: Queries, queue: HookQueue): Promise<void> {
   });
 }
 
-async function fillManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
+async function loadManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
   queue.hasUnreadManualAttempts = false;
   const rows = await findManualAttempts(
@@ -104,19 +104,22 @@ async function fillManualAttempts(read: Queries, queue: HookQueue): Promise<void
   queue.addManualAttempts(rows);
 }
 
-async function fillPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {
+async function loadPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {
   if (queue.unreadRetryDeliveryId !== null) {
     const retryDelivery = await findPendingDelivery(read, queue.hookId, queue.unreadRetryDeliveryId);
     queue.unreadRetryDeliveryId = null;
     if (retryDelivery !== undefined) queue.addPendingDeliveries([retryDelivery]);
   }
-  if (!queue.hasUnreadPending) return;
-  queue.hasUnreadPending = false;
-  const rows = await findNextPending(read, queue.hookId, queue.feedReadPosition, DELIVERIES_PER_PREFETCH).catch(
-    (error: unknown) => {
-      queue.hasUnreadPending = true;
-      throw error;
-    },
-  );
+  if (!queue.hasUnreadPendingDeliveries) return;
+  queue.hasUnreadPendingDeliveries = false;
+  const rows = await findNextPendingDeliveries(
+    read,
+    queue.hookId,
+    queue.feedReadPosition,
+    DELIVERIES_PER_PREFETCH,
+  ).catch((error: unknown) => {
+    queue.hasUnreadPendingDeliveries = true;
+    throw error;
+  });
   queue.addReadPage(rows, rows.length < DELIVERIES_PER_PREFETCH);
 }

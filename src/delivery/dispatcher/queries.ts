@@ -213,7 +213,7 @@ const selectPendingAfter = prepareQuery(
  * Reads the next pending deliveries of a hook after a feed position, oldest first. Tests have no feed position and are
  * not included.
  */
-export async function findNextPending(
+export async function findNextPendingDeliveries(
   read: Queries,
   hookId: number,
   afterPosition: number,

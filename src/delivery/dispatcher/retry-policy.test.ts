@@ -4,12 +4,12 @@ import type { AttemptOutcome, FailureCode, LocalErrorCode } from './attempt-outc
 import {
   type AttemptContext,
   computeMaxRetryDelayMs,
-  computeRemainingMs,
+  computeRemainingBackoffMs,
   type Decision,
   decide,
-  excuseIfPaused,
   explainDecision,
   formatOutcome,
+  toLocalErrorIfPaused,
 } from './retry-policy.ts';
 
 const MINUTE_MS = 60_000;
@@ -61,7 +61,7 @@ function decision(outcome: AttemptOutcome, situation: Partial<AttemptContext> = 
     failures: 0,
     isPartOfFailure: false,
     isManual: false,
-    localErrors: 0,
+    localErrorCount: 0,
     retryDelaysMs: [MINUTE_MS, 2 * HOUR_MS],
     jitterFraction: 0,
     ...situation,
@@ -215,9 +215,9 @@ test('C18 no retry delay exceeds the maximum, and a later due time counts as due
         assert.ok(waited.is === 'wait' && waited.waitMs <= maxRetryDelayMs);
       }
     }
-    assert.equal(computeRemainingMs(5_000 + maxRetryDelayMs, 5_000, maxRetryDelayMs), maxRetryDelayMs);
-    assert.equal(computeRemainingMs(5_001 + maxRetryDelayMs, 5_000, maxRetryDelayMs), 0);
-    assert.equal(computeRemainingMs(4_000, 5_000, maxRetryDelayMs), -1_000);
+    assert.equal(computeRemainingBackoffMs(5_000 + maxRetryDelayMs, 5_000, maxRetryDelayMs), maxRetryDelayMs);
+    assert.equal(computeRemainingBackoffMs(5_001 + maxRetryDelayMs, 5_000, maxRetryDelayMs), 0);
+    assert.equal(computeRemainingBackoffMs(4_000, 5_000, maxRetryDelayMs), -1_000);
   }
 });
 
@@ -251,7 +251,7 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
   for (const cause of failureCodes) {
     const isExcused = cause === 'timeout' || cause === 'reset';
     const failure = { kind: 'failed', cause } as const;
-    const result = excuseIfPaused(failure, 60_000, 15_000);
+    const result = toLocalErrorIfPaused(failure, 60_000, 15_000);
     if (isExcused) assert.partialDeepStrictEqual(result, fault, cause);
     else assert.equal(result, failure);
   }
@@ -261,22 +261,24 @@ test('C19 a process pause of a second and a fifth of the deadline excuses timeou
     [1_000, 1_000],
   ] as const) {
     const judged = (pausedMs: number) =>
-      excuseIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
+      toLocalErrorIfPaused({ kind: 'failed', cause: 'timeout' }, pausedMs, deadlineMs).kind;
     assert.deepEqual([judged(boundMs - 1), judged(boundMs)], ['failed', 'local_error'], String(deadlineMs));
   }
   for (const status of [200, 401, 408, 500]) {
     const result = { kind: 'answered', status } as const;
-    assert.equal(excuseIfPaused(result, 60_000, 15_000), result);
+    assert.equal(toLocalErrorIfPaused(result, 60_000, 15_000), result);
   }
 });
 
 test('C19 the backoff after local errors doubles from a second to a minute', () => {
-  const waits = Array.from({ length: 12 }, (_, localErrors) => decision(localError('no_resolver'), { localErrors }));
+  const waits = Array.from({ length: 12 }, (_, localErrors) =>
+    decision(localError('no_resolver'), { localErrorCount: localErrors }),
+  );
   assert.deepEqual(
     waits.map((judged) => ('waitMs' in judged ? judged.waitMs / 1_000 : Number.NaN)),
     [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60],
   );
-  assert.deepEqual(decision(localError('no_resolver'), { localErrors: 1_000_000 }), {
+  assert.deepEqual(decision(localError('no_resolver'), { localErrorCount: 1_000_000 }), {
     is: 'retry_local_error',
     waitMs: MINUTE_MS,
   });

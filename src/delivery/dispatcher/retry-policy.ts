@@ -1,5 +1,5 @@
-import type { AttemptOutcome, AttemptResult, LocalErrorCode } from './attempt-outcome.ts';
 import { computeBackoffMs } from '../../async/backoff.ts';
+import type { AttemptOutcome, LocalErrorCode, OutcomeWithoutDuration } from './attempt-outcome.ts';
 
 /** Consecutive failures that end a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
@@ -38,7 +38,7 @@ export type AttemptContext = {
   /** Whether this is a manual attempt (X1, X3), whose failure is not counted. */
   readonly isManual: boolean;
   /** Number of consecutive local errors of this hook queue before this attempt. */
-  readonly localErrors: number;
+  readonly localErrorCount: number;
   /** The retry delays after the first and the second failure, milliseconds. */
   readonly retryDelaysMs: readonly [number, number];
   /** Random number from 0 to 1 for the jitter, which lengthens a retry delay by up to 10 % (C18). */
@@ -70,7 +70,7 @@ export function decide(context: AttemptContext): Decision {
     // An attempt that was aborted before it was sent is retried without delay.
     return {
       is: 'retry_local_error',
-      waitMs: outcome.code === 'stopped' ? 0 : computeLocalErrorWaitMs(context.localErrors),
+      waitMs: outcome.code === 'stopped' ? 0 : computeLocalErrorWaitMs(context.localErrorCount),
     };
   }
   if (outcome.kind === 'answered' && outcome.status === 200) {
@@ -89,9 +89,13 @@ export function decide(context: AttemptContext): Decision {
  * (C19): the deadline passed, or the target stopped waiting, while nothing could be sent or read. A response
  * always counts, even if it is read late.
  */
-export function excuseIfPaused(result: AttemptResult, pausedMs: number, deadlineMs: number): AttemptResult {
+export function toLocalErrorIfPaused(
+  result: OutcomeWithoutDuration,
+  pausedMs: number,
+  timeoutMs: number,
+): OutcomeWithoutDuration {
   if (result.kind !== 'failed' || (result.cause !== 'timeout' && result.cause !== 'reset')) return result;
-  if (pausedMs < Math.max(MIN_PAUSE_MS, deadlineMs * MIN_PAUSE_FRACTION)) return result;
+  if (pausedMs < Math.max(MIN_PAUSE_MS, timeoutMs * MIN_PAUSE_FRACTION)) return result;
   const note = `${result.cause} after this process was paused for ${Math.round(pausedMs)} ms`;
   return { kind: 'local_error', code: 'process_paused', note };
 }
@@ -105,7 +109,7 @@ export function computeMaxRetryDelayMs(retryDelaysMs: readonly number[]): number
  * Returns the milliseconds until a stored retry is due; 0 or less if it is due now. A `dueAt` further ahead than any
  * retry delay was stored while the clock was ahead, and counts as due.
  */
-export function computeRemainingMs(dueAt: number | null, now: number, maxRetryDelayMs: number): number {
+export function computeRemainingBackoffMs(dueAt: number | null, now: number, maxRetryDelayMs: number): number {
   const waitMs = (dueAt ?? 0) - now;
   return waitMs > maxRetryDelayMs ? 0 : waitMs;
 }
@@ -121,8 +125,8 @@ function computeRetryDelayMs({ outcome, retryDelaysMs, jitterFraction }: Attempt
 }
 
 /** Returns the exponential backoff after consecutive local errors, from 1 to 60 seconds (C19). */
-function computeLocalErrorWaitMs(previousErrors: number): number {
-  return computeBackoffMs(previousErrors, MIN_LOCAL_ERROR_WAIT_MS, MAX_LOCAL_ERROR_WAIT_MS);
+function computeLocalErrorWaitMs(previousErrorCount: number): number {
+  return computeBackoffMs(previousErrorCount, MIN_LOCAL_ERROR_WAIT_MS, MAX_LOCAL_ERROR_WAIT_MS);
 }
 
 /**

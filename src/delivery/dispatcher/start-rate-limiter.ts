@@ -1,21 +1,21 @@
 import type { Clock } from '../../clock.ts';
 
-export type StartRateDeps = {
+export type StartRateLimiterDeps = {
   readonly clock: Clock;
   /** Maximum number of starts per interval of `intervalMs`. */
   readonly maxStarts: number;
-  readonly everyMs: number;
+  readonly intervalMs: number;
   /** Called when the next interval begins, with all permits renewed. */
   readonly onPermitsRenewed: () => void;
 };
 
 /** Rate limiter for the starts of attempts (fixed window): spreads bursts over time, but delays no single start. */
 export class StartRateLimiter {
-  readonly #deps: StartRateDeps;
+  readonly #deps: StartRateLimiterDeps;
   #permitsLeft: number;
   #isTimerRunning = false;
 
-  constructor(deps: StartRateDeps) {
+  constructor(deps: StartRateLimiterDeps) {
     this.#deps = deps;
     this.#permitsLeft = deps.maxStarts;
   }
@@ -30,7 +30,7 @@ export class StartRateLimiter {
     this.#permitsLeft -= 1;
     if (this.#isTimerRunning) return;
     this.#isTimerRunning = true;
-    this.#deps.clock.after(this.#deps.everyMs, () => {
+    this.#deps.clock.after(this.#deps.intervalMs, () => {
       this.#isTimerRunning = false;
       this.#permitsLeft = this.#deps.maxStarts;
       this.#deps.onPermitsRenewed();

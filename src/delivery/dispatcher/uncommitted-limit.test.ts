@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { fixedJitterRandom, testClock } from '../../../test/kit/clock.ts';
+import { createTestClock, fixedJitterRandom } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
@@ -21,7 +21,7 @@ for (const { test, database } of everyStore) {
   /** Starts a dispatcher with a scripted target, on a database whose writes can be made to fail. */
   async function startWithOneHook(t: TestContext) {
     const store = await openStoreAt(t, await database(t));
-    const clock = testClock();
+    const clock = createTestClock();
     const told: string[] = [];
     const state = { status: 200, writable: true, refused: 0 };
     const write: Store['write'] = (work) => {
@@ -38,7 +38,7 @@ for (const { test, database } of everyStore) {
         told.push(`${deliveryId}: ${state.status}`);
         return { kind: 'answered', status: state.status, durationMs: 1 };
       },
-      hookAlerts: skipHookAlerts,
+      enqueueAlerts: skipHookAlerts,
       log: pino({ level: 'silent' }),
       baseUrl: () => 'http://carillon.test',
       retryDelaysMs: [60_000, 7_200_000],

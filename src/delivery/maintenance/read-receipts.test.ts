@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
@@ -10,7 +10,7 @@ import { ReadReceipts } from './read-receipts.ts';
 for (const { test, database } of everyStore) {
   async function open(t: TestContext) {
     const store = await openStoreAt(t, await database(t));
-    const clock = testClock();
+    const clock = createTestClock();
     const logged: Record<string, unknown>[] = [];
     const log = pino({ base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
     const state = { writes: 0, writable: true };
@@ -43,7 +43,7 @@ for (const { test, database } of everyStore) {
       ],
     );
     assert.equal(state.writes, 1);
-    assert.deepEqual(clock.pending, [], 'nothing is done while nobody fetches');
+    assert.deepEqual(clock.remainingDelaysMs, [], 'nothing is done while nobody fetches');
   });
 
   test('records that no notification can name have no receipts', async (t) => {
@@ -53,7 +53,7 @@ for (const { test, database } of everyStore) {
     }
     fetches.add(reader, '/company', {});
     fetches.add(reader, '/overview', {});
-    assert.deepEqual(clock.pending, []);
+    assert.deepEqual(clock.remainingDelaysMs, []);
   });
 
   test('an older receipt that is written later changes nothing', async (t) => {

@@ -1,8 +1,8 @@
+import { splitIntoBatches } from '../../async/batches.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval at which buffered receipts are written (write-behind). */
 const FLUSH_INTERVAL_MS = 1_000;

@@ -13,14 +13,14 @@ const CLOCK_ROW_ID = 1;
 /** The stored state of the retention clock. Timestamps are milliseconds since the epoch. */
 export type ClockState = {
   /** The trusted time, from which retention is computed. It is never ahead of the clock. */
-  readonly trustedAt: number;
+  readonly trustedTime: number;
   /** Time of the clock at the last observation. */
   readonly observedAt: number;
   /**
    * How far the clock was ahead of the trusted time when the jump was first seen; 0 if there was no jump. A time in
    * which no service ran also counts as a jump.
    */
-  readonly untrustedMs: number;
+  readonly jumpMs: number;
   /** Time of the clock when the jump was first seen. */
   readonly jumpSeenAt: number;
   /** Time for which services have run since the jump was first seen. */
@@ -29,9 +29,9 @@ export type ClockState = {
 
 /** State of a new database: no time is trusted yet. */
 export const INITIAL_CLOCK_STATE: ClockState = {
-  trustedAt: 0,
+  trustedTime: 0,
   observedAt: 0,
-  untrustedMs: 0,
+  jumpMs: 0,
   jumpSeenAt: 0,
   runningSinceJumpMs: 0,
 };
@@ -44,17 +44,17 @@ export const INITIAL_CLOCK_STATE: ClockState = {
 export function observeClock(previousState: ClockState, now: number, elapsedMs: number): ClockState {
   // Another node may have observed the clock in between and counted that part of the time already.
   const runningMs = Math.max(0, Math.min(elapsedMs, now - previousState.observedAt));
-  const trustedAt = Math.min(previousState.trustedAt + runningMs, now);
+  const trustedTime = Math.min(previousState.trustedTime + runningMs, now);
   const runningSinceJumpMs = previousState.runningSinceJumpMs + runningMs;
   const wasClockSetBack = now < previousState.jumpSeenAt;
-  if (previousState.untrustedMs === 0 || wasClockSetBack) return createClockState(trustedAt, now);
+  if (previousState.jumpMs === 0 || wasClockSetBack) return createClockState(trustedTime, now);
   if (runningSinceJumpMs >= JUMP_CONFIRMATION_MS)
-    return createClockState(Math.min(trustedAt + previousState.untrustedMs, now), now);
-  return { ...previousState, trustedAt, observedAt: now, runningSinceJumpMs };
+    return createClockState(Math.min(trustedTime + previousState.jumpMs, now), now);
+  return { ...previousState, trustedTime, observedAt: now, runningSinceJumpMs };
 }
 
-function createClockState(trustedAt: number, now: number): ClockState {
-  return { trustedAt, observedAt: now, untrustedMs: now - trustedAt, jumpSeenAt: now, runningSinceJumpMs: 0 };
+function createClockState(trustedTime: number, now: number): ClockState {
+  return { trustedTime, observedAt: now, jumpMs: now - trustedTime, jumpSeenAt: now, runningSinceJumpMs: 0 };
 }
 
 /**
@@ -78,13 +78,13 @@ export class RetentionClock {
     const [monotonicNow, now] = [this.#clock.monotonic(), this.#clock.now()];
     // The columns store whole milliseconds, and the monotonic clock has fractions.
     const elapsedMs = Math.round(monotonicNow - this.#observedAtMonotonic);
-    const { trustedAt } = await this.#store.write(async ({ queries }) => {
+    const { trustedTime } = await this.#store.write(async ({ queries }) => {
       const newState = observeClock(await readClockState(queries), now, elapsedMs);
       await writeClockState(queries, newState);
       return newState;
     });
     this.#observedAtMonotonic = monotonicNow;
-    return trustedAt;
+    return trustedTime;
   }
 }
 
@@ -93,9 +93,9 @@ async function readClockState(queries: Queries): Promise<ClockState> {
   const [row] = await withRowLocks(queries, query).execute();
   if (row === undefined) return INITIAL_CLOCK_STATE;
   return {
-    trustedAt: row.trusted_at,
+    trustedTime: row.trusted_at,
     observedAt: row.observed_at,
-    untrustedMs: row.doubted_ms,
+    jumpMs: row.doubted_ms,
     jumpSeenAt: row.doubted_since,
     runningSinceJumpMs: row.seen_since_ms,
   };
@@ -103,9 +103,9 @@ async function readClockState(queries: Queries): Promise<ClockState> {
 
 async function writeClockState(queries: Queries, state: ClockState): Promise<void> {
   const row = {
-    trusted_at: state.trustedAt,
+    trusted_at: state.trustedTime,
     observed_at: state.observedAt,
-    doubted_ms: state.untrustedMs,
+    doubted_ms: state.jumpMs,
     doubted_since: state.jumpSeenAt,
     seen_since_ms: state.runningSinceJumpMs,
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { setRetentionClock } from '../../../test/kit/service/occurrences.ts';
@@ -18,7 +18,7 @@ for (const { test, database } of everyStore) {
   type Hook = { hookId: number; endedAt: number | null; pending: number };
 
   async function openWith(t: TestContext, ...hooks: Hook[]) {
-    const store = await openStoreAt(t, await database(t), { clock: testClock(NOW) });
+    const store = await openStoreAt(t, await database(t), { clock: createTestClock(NOW) });
     t.after(() => store.close());
     const account_id = 1;
     await store.write(async ({ queries }) => {
@@ -193,16 +193,16 @@ for (const { test, database } of everyStore) {
       { hookId: 2, endedAt: NOW - 30 * DAY_MS + 1_800_000, pending: 1 },
     );
     await setRetentionClock(store, NOW);
-    const clock = testClock(NOW);
+    const clock = createTestClock(NOW);
     const pruning = startRetention({ store, clock, log: createLog('silent') });
     assert.equal(await count('hooks'), 2);
     await clock.advance(10_000);
     await eventually(
-      () => clock.pending,
+      () => clock.remainingDelaysMs,
       (pending) => pending.length === 1,
     );
     assert.equal(await count('hooks'), 1);
-    assert.deepEqual(clock.pending, [3_600_000]);
+    assert.deepEqual(clock.remainingDelaysMs, [3_600_000]);
     await clock.advance(3_600_000);
     await eventually(
       () => count('hooks'),
@@ -210,7 +210,7 @@ for (const { test, database } of everyStore) {
     );
     pruning.stop();
     await eventually(
-      () => clock.pending,
+      () => clock.remainingDelaysMs,
       (pending) => pending.length === 0,
     );
   });

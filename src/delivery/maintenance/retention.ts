@@ -62,23 +62,23 @@ export async function applyRetention(
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  let totalDroppedRows = 0;
+  let totalDroppedCount = 0;
   for (const table of ['attempts', 'finalized_deliveries', 'occurrences'] as const) {
-    totalDroppedRows += await store.dropOldRows(table, now - RETENTION_MS[table], isStopped);
+    totalDroppedCount += await store.dropOldRows(table, now - RETENTION_MS[table], isStopped);
   }
   for (const deleteBatch of [
-    deleteStaleManualAttempts,
+    deleteOrphanedManualAttempts,
     createReadReceiptDeleter(now),
     createHookAlertDeleter(now),
     createEndedHookDeleter(now),
   ]) {
-    totalDroppedRows += await deleteInBatches(store.write, deleteBatch, isStopped);
+    totalDroppedCount += await deleteInBatches(store.write, deleteBatch, isStopped);
   }
-  return totalDroppedRows;
+  return totalDroppedCount;
 }
 
 /** Deletes manual attempts whose delivery was dropped. */
-const deleteStaleManualAttempts: DeleteBatch = async ({ queries }) => {
+const deleteOrphanedManualAttempts: DeleteBatch = async ({ queries }) => {
   const orphanedAttemptsQuery = queries
     .selectFrom('manual_attempts')
     .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')

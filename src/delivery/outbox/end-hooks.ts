@@ -1,20 +1,20 @@
 import { sql } from 'kysely';
+import { splitIntoBatches } from '../../async/batches.ts';
 import { writeAuditEntriesAcrossAccounts } from '../../audit/actions.ts';
 import { type Actor, DISPATCHER_ACTOR } from '../../permissions.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import { type EndedReason, MAX_FAILURES } from '../dispatcher/retry-policy.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Ends live hooks of an account on behalf of the caller; returns the ids of those that were live. */
 export async function endHooks(
   write: AccountWrite,
   hookIds: readonly number[],
   reason: EndedReason,
-  hookAlerts: EnqueueHookAlerts = skipHookAlerts,
+  enqueueAlerts: EnqueueHookAlerts = skipHookAlerts,
 ): Promise<number[]> {
-  const hookEnd = { reason, endedAt: write.now, endedBy: write.actor, hookAlerts };
-  return endHooksInTransaction(AccountWrite.transactionOf(write), hookIds, hookEnd);
+  const hookEnd = { reason, endedAt: write.now, endedBy: write.actor, enqueueAlerts };
+  return endHooksAcrossAccounts(AccountWrite.transactionOf(write), hookIds, hookEnd);
 }
 
 /** Why hooks end, when, by whom, and how their owners are alerted. */
@@ -22,7 +22,7 @@ type HookEnd = {
   readonly reason: EndedReason;
   readonly endedAt: number;
   readonly endedBy: Actor;
-  readonly hookAlerts: EnqueueHookAlerts;
+  readonly enqueueAlerts: EnqueueHookAlerts;
 };
 
 /**
@@ -30,7 +30,7 @@ type HookEnd = {
  * `restoreHook` can enqueue the later occurrences, and adds a commit event for the dispatcher. Returns the ids of the
  * hooks that were live.
  */
-export async function endHooksInTransaction(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
+export async function endHooksAcrossAccounts(tx: Tx, hookIds: readonly number[], hookEnd: HookEnd): Promise<number[]> {
   const endedHookIds: number[] = [];
   for (const batch of splitIntoBatches(hookIds, HOOKS_PER_STATEMENT))
     endedHookIds.push(...(await endHookBatch(tx, batch, hookEnd)));
@@ -43,7 +43,7 @@ const HOOKS_PER_STATEMENT = 1_000;
 async function endHookBatch(
   tx: Tx,
   hookIds: readonly number[],
-  { reason, endedAt, endedBy, hookAlerts }: HookEnd,
+  { reason, endedAt, endedBy, enqueueAlerts }: HookEnd,
 ): Promise<number[]> {
   const endedHooks = await tx.queries
     .updateTable('hooks')
@@ -75,15 +75,15 @@ async function endHookBatch(
   if (endedHookIds.length === 0) return [];
   // An owner who ended the hook is not alerted (X10).
   const hookIdsToAlert = endedHooks.filter((row) => row.user_id !== endedBy.userId).map((row) => row.hook_id);
-  if (reason !== 'user_deleted') await hookAlerts(tx, reason, hookIdsToAlert, endedAt);
-  await dropManualAttempts(tx.queries, endedHookIds, endedAt);
+  if (reason !== 'user_deleted') await enqueueAlerts(tx, reason, hookIdsToAlert, endedAt);
+  await dropManualAttemptsAndTests(tx.queries, endedHookIds, endedAt);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedHookIds).execute();
   tx.events.addEndedHooks(endedHookIds, reason);
   return endedHookIds;
 }
 
 /** Drops manual attempts and tests of ended hooks: they must not be sent when a hook is restored later. */
-async function dropManualAttempts(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
+async function dropManualAttemptsAndTests(queries: Queries, hookIds: readonly number[], now: number): Promise<void> {
   await queries.deleteFrom('manual_attempts').where('hook_id', 'in', hookIds).execute();
   const testDeliveries = await queries
     .deleteFrom('pending_deliveries')
@@ -103,10 +103,10 @@ async function dropManualAttempts(queries: Queries, hookIds: readonly number[], 
  * The reason why the owner of a hook is alerted by mail (X10): `failing` if the next failure ends the hook, or the
  * reason for which the hook ended.
  */
-export type AlertKind = 'failing' | AlertReason;
+export type AlertKind = 'failing' | AlertedEndReason;
 
 /** The reasons for which a hook ends and its owner is alerted. A deleted user gets no alert. */
-export type AlertReason = Exclude<EndedReason, 'user_deleted'>;
+export type AlertedEndReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */
 export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;

@@ -16,7 +16,7 @@ type OccurrenceRange = {
  * and kind (C14), or for `hookId` only. It returns the hook id of each new delivery. Existing deliveries are kept: a
  * hook that ended concurrently with an occurrence may already have a delivery of it.
  */
-export function enqueueDeliveries(
+export function buildEnqueueQuery(
   queries: Queries,
   { accountId, firstPosition, createdAt }: OccurrenceRange,
   hookId?: number,

@@ -77,7 +77,7 @@ const insertOccurrences = prepareQueryForItems((_queries, occurrences: readonly 
  * Enqueues deliveries like the query of `buildEnqueueQuery`, but for the feed positions that this transaction has
  * allocated.
  */
-const enqueuePlacedOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
+const insertPendingDeliveries = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
   return sql<NewPendingDelivery>`
     with ${buildOccurrencesCte(occurrences)}
     insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
@@ -108,13 +108,16 @@ export function recordOccurrences(write: AccountWrite, occurrences: readonly New
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
   if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, occurrences));
-  tx.beforeCommit(recordBeforeCommit, { accountId, now, occurrences });
+  tx.beforeCommit(insertOccurrencesAndDeliveries, { accountId, now, occurrences });
   tx.events.addAccountsWithOccurrences([accountId]);
 }
 
 /** Allocates feed positions for the occurrences of all writes of a commit, and inserts them and their deliveries. */
-const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ queries, events }, recordedBatches) => {
-  const batchesByAccount = [...Map.groupBy(recordedBatches, ({ accountId }) => accountId)].sort(
+const insertOccurrencesAndDeliveries: BeforeCommitAction<AccountOccurrences> = async (
+  { queries, events },
+  occurrenceBatches,
+) => {
+  const batchesByAccount = [...Map.groupBy(occurrenceBatches, ({ accountId }) => accountId)].sort(
     ([one], [other]) => one - other,
   );
   const accountAllocations = batchesByAccount.map(([accountId, accountBatches]) => {
@@ -134,7 +137,7 @@ const recordBeforeCommit: BeforeCommitAction<AccountOccurrences> = async ({ quer
   const [allocatedAccounts, , newPendingDeliveries] = await Promise.all([
     allocatePositions(queries, accountAllocations, {}),
     insertOccurrences(queries, placedOccurrences, {}),
-    enqueuePlacedOccurrences(queries, subscribableOccurrences, {}),
+    insertPendingDeliveries(queries, subscribableOccurrences, {}),
   ]);
   if (allocatedAccounts.length !== accountAllocations.length) throw new Error('an account has no position');
   events.addPendingDeliveries(newPendingDeliveries);

@@ -3,7 +3,7 @@ import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
-import { createPendingQuotaProblem, enqueueDeliveries } from './enqueue-deliveries.ts';
+import { buildEnqueueQuery, createPendingQuotaProblem } from './enqueue-deliveries.ts';
 
 /**
  * Restores an ended hook (X1): resets its failures and enqueues deliveries of the occurrences since its end. Deliveries
@@ -28,7 +28,7 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
     .where('hook_id', '=', hookId)
     .execute();
   const { queries, events } = AccountWrite.transactionOf(write);
-  await enqueueDeliveries(
+  await buildEnqueueQuery(
     queries,
     { accountId: write.accountId, firstPosition: endedPosition + 1, createdAt: write.now },
     hookId,

@@ -4,11 +4,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import { type PausableClock, pausableClock } from '../../../test/kit/clock.ts';
+import { createPausableClock, type PausableClock } from '../../../test/kit/clock.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
 import { type AttemptRequest, createAttemptSender } from './attempt.ts';
-import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
+import { ConnectionPool, IdleConnectionLimit } from './connection-pool.ts';
 import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
@@ -58,7 +58,7 @@ function createTestAttempt(clock: PausableClock, guard: SsrfGuard = openGuard) {
       target: url,
       body: '{}',
       deliveryId: '1',
-      deadlineMs: DEADLINE_MS,
+      timeoutMs: DEADLINE_MS,
       signal,
       ...order,
     });
@@ -80,7 +80,7 @@ for (const secure of [false, true]) {
   const over = secure ? 'TLS' : 'TCP';
 
   test(`C19 a response that arrived during a process pause counts, over ${over}: it is read before the deadline fires`, async (t) => {
-    const clock = pausableClock();
+    const clock = createPausableClock();
     for (const status of [200, 401, 500]) {
       const hook = await startTarget(
         t,
@@ -95,7 +95,7 @@ for (const secure of [false, true]) {
   });
 
   test(`C19 a process pause until after the deadline does not count against the target, over ${over}`, async (t) => {
-    const clock = pausableClock();
+    const clock = createPausableClock();
     const hook = await startTarget(
       t,
       (_, count) => (count === 1 ? clock.pause(LONG_PAUSE_MS) : runLate(clock)),
@@ -109,7 +109,7 @@ for (const secure of [false, true]) {
 }
 
 test('C19 a pause that ends before the deadline excuses a timeout too', async (t) => {
-  const clock = pausableClock();
+  const clock = createPausableClock();
   const hook = await startTarget(t, () => {
     clock.pause(DEADLINE_MS - 300);
     clock.pause(300);
@@ -119,7 +119,7 @@ test('C19 a pause that ends before the deadline excuses a timeout too', async (t
 
 test('C19 a reset while this process is paused or the machine suspended does not count against the target', async (t) => {
   for (const how of ['pause', 'suspend'] as const) {
-    const clock = pausableClock();
+    const clock = createPausableClock();
     const hook = await startTarget(t, (socket, count) => {
       if (count === 1) clock[how](60_000);
       socket.resetAndDestroy();
@@ -131,7 +131,7 @@ test('C19 a reset while this process is paused or the machine suspended does not
 
 test('C19 a process that was paused while it connected sends nothing after the deadline', async (t) => {
   const hook = await startTarget(t, () => undefined);
-  const clock = pausableClock();
+  const clock = createPausableClock();
   const guard: SsrfGuard = {
     async checkTarget(url, timeoutMs) {
       clock.pause(LONG_PAUSE_MS);
@@ -144,15 +144,15 @@ test('C19 a process that was paused while it connected sends nothing after the d
 });
 
 test('C17 a hanging target fails on a busy process too: event-loop delays of less than a second excuse nothing', async (t) => {
-  const clock = pausableClock();
+  const clock = createPausableClock();
   const hook = await startTarget(t, () => runLate(clock));
   for (let tries = 0; tries < 3; tries += 1) assert.deepEqual(await createTestAttempt(clock)(hook.url), timedOut);
 });
 
 test('C19 a kept connection is not used after a process pause: a close by the target may be unread', async (t) => {
-  const clock = pausableClock();
+  const clock = createPausableClock();
   const hook = await startTarget(t, (socket) => socket.write(OK));
-  const connectionPool = new ConnectionPool(new PoolCapacity({ ...clock, after: () => () => undefined }));
+  const connectionPool = new ConnectionPool(new IdleConnectionLimit({ ...clock, after: () => () => undefined }));
   t.after(() => connectionPool.end());
   const attempt = createTestAttempt(clock);
   assert.deepEqual(await attempt(hook.url, { connectionPool }), answered(200));

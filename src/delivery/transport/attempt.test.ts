@@ -50,7 +50,7 @@ function attempt(
     ...(ca === undefined ? {} : { ca }),
   });
   const signal = new AbortController().signal;
-  return post({ target, body: BODY, deliveryId: '42', deadlineMs: AMPLE_MS, signal, ...order });
+  return post({ target, body: BODY, deliveryId: '42', timeoutMs: AMPLE_MS, signal, ...order });
 }
 
 /** Returns an outcome without the parts that differ between runs. */
@@ -217,7 +217,7 @@ async function closedPort(): Promise<{ port: number }> {
 test('C17 a malformed status line that starts like an interim response fails immediately', async (t) => {
   for (const status of ['1', '10', '1000', '1a0', '10\n0']) {
     const hook = await startTarget(t, respondWith(`HTTP/1.1 ${status} OK\r\nContent-Length: 0\r\n\r\n`));
-    assert.deepEqual(withoutVariableParts(await attempt(hook.url, { deadlineMs: 2_000 })), failed('protocol'), status);
+    assert.deepEqual(withoutVariableParts(await attempt(hook.url, { timeoutMs: 2_000 })), failed('protocol'), status);
   }
 });
 
@@ -467,7 +467,7 @@ test('C19 a name that does not exist is a failure, a silent resolver is a local 
   // The result is the same if the resolver ignores its timeout.
   const hanging = guardWith(silentResolve);
   assert.deepEqual(
-    withoutVariableParts(await attempt(url, { guard: hanging, deadlineMs: SHORT_MS })),
+    withoutVariableParts(await attempt(url, { guard: hanging, timeoutMs: SHORT_MS })),
     localError('no_resolver'),
   );
 });
@@ -478,7 +478,7 @@ test('C21 DNS has half of the deadline, at most 5 s', async () => {
     limits.push(timeoutMs);
     return { failure: 'no_such_name' };
   });
-  for (const deadlineMs of [1_000, 15_000]) await attempt('http://target.example/', { guard, deadlineMs });
+  for (const deadlineMs of [1_000, 15_000]) await attempt('http://target.example/', { guard, timeoutMs: deadlineMs });
   assert.deepEqual(limits, [500, 5_000]);
 });
 
@@ -538,7 +538,7 @@ test('C13 an abort at the moment of the connection sends no byte', async (t) => 
     });
   });
   const stop = new AbortController();
-  const outcome = await attempt(hook.url, { signal: stop.signal, onDialled: () => stop.abort() });
+  const outcome = await attempt(hook.url, { signal: stop.signal, onBeforeSend: () => stop.abort() });
   assert.deepEqual(withoutVariableParts(outcome), localError('stopped'));
   await waitUntil(() => ended, 'the connection was not closed');
   assert.deepEqual([hook.received(), hook.connections()], ['', 1]);
@@ -547,11 +547,11 @@ test('C13 an abort at the moment of the connection sends no byte', async (t) => 
 test('onDialled is called once, when connected and before the first byte', async (t) => {
   const hook = await startTarget(t, respondWith(OK));
   const calls: string[] = [];
-  await attempt(hook.url, { onDialled: () => calls.push(hook.received()) });
+  await attempt(hook.url, { onBeforeSend: () => calls.push(hook.received()) });
   assert.deepEqual(calls, ['']);
   await attempt('http://target.example/', {
     guard: guardWith(async () => ({ failure: 'no_such_name' })),
-    onDialled: () => calls.push('never'),
+    onBeforeSend: () => calls.push('never'),
   });
   assert.deepEqual(calls, ['']);
 });
@@ -582,7 +582,7 @@ test('a bug of this service is thrown and does not count against the target', as
   await assert.rejects(attempt(hook.url, { deliveryId: 'two\r\nlines: 1' }), /invalid webhook-id header/);
   await assert.rejects(
     attempt(hook.url, {
-      onDialled: () => {
+      onBeforeSend: () => {
         throw new TypeError('bug');
       },
     }),

@@ -1,7 +1,12 @@
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { AttemptOutcome, AttemptResult, LocalError, TargetFailure } from '../dispatcher/attempt-outcome.ts';
-import { excuseIfPaused } from '../dispatcher/retry-policy.ts';
+import type {
+  AttemptOutcome,
+  LocalError,
+  OutcomeWithoutDuration,
+  TargetFailure,
+} from '../dispatcher/attempt-outcome.ts';
+import { toLocalErrorIfPaused } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
 import { startDeadline } from './deadline.ts';
 import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';
@@ -15,16 +20,16 @@ export type AttemptRequest = {
   deliveryId: string;
   /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
   signatureHeaders?: readonly string[];
-  deadlineMs: number;
+  timeoutMs: number;
   /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` if no outcome was known before. */
   signal: AbortSignal;
   /**
    * Called right before the first byte is sent. From then on, the target may receive the webhook even if the attempt is
    * aborted.
    */
-  onDialled?: () => void;
+  onBeforeSend?: () => void;
   /** Called when the reused connection was closed, before a new one is dialled. No byte of the webhook was sent. */
-  onUndialled?: () => void;
+  onNotSent?: () => void;
   /** Keep-alive connections to the target. If absent, a new connection is dialled, and closed afterwards. */
   connectionPool?: ConnectionPool | undefined;
 };
@@ -58,20 +63,20 @@ export function createAttemptSender(deps: AttemptDeps): SendAttempt {
 /** Wraps `makeAttempt`: measures the duration, and turns failures during a process pause into local errors (C19). */
 export function withDuration(
   clock: Clock,
-  makeAttempt: (request: AttemptRequest, getRemainingMs: () => number) => Promise<AttemptResult>,
+  makeAttempt: (request: AttemptRequest, getRemainingMs: () => number) => Promise<OutcomeWithoutDuration>,
 ): SendAttempt {
   const pauseMonitor = new PauseMonitor(clock);
   return async (request) => {
     if (request.signal.aborted) return { ...STOPPED_RESULT, durationMs: 0 };
     const startedAt = clock.monotonic();
     const getElapsedMs = () => clock.monotonic() - startedAt;
-    const getRemainingMs = () => Math.max(0, request.deadlineMs - getElapsedMs());
+    const getRemainingMs = () => Math.max(0, request.timeoutMs - getElapsedMs());
     const pauseWatch = pauseMonitor.startWatch();
     try {
-      const result = excuseIfPaused(
+      const result = toLocalErrorIfPaused(
         await makeAttempt(request, getRemainingMs),
         pauseWatch.getLongestPauseMs(),
-        request.deadlineMs,
+        request.timeoutMs,
       );
       return { ...result, durationMs: Math.round(getElapsedMs()) };
     } finally {
@@ -81,13 +86,13 @@ export function withDuration(
 }
 
 /** Sends over a keep-alive connection; if there is none or it is dead, over a new connection. */
-async function sendWithRedial(deps: AttemptDeps, timedAttempt: TimedAttempt): Promise<AttemptResult> {
+async function sendWithRedial(deps: AttemptDeps, timedAttempt: TimedAttempt): Promise<OutcomeWithoutDuration> {
   const { request } = timedAttempt;
   const keptConnection = request.connectionPool?.take();
   if (keptConnection !== undefined) {
     const result = await sendWebhook(deps, timedAttempt, keptConnection, true);
     if (result !== STALE_CONNECTION) return result;
-    request.onUndialled?.();
+    request.onNotSent?.();
   }
   const connectionOrError = await openConnection(deps, timedAttempt);
   if (!(connectionOrError instanceof Connection)) return connectionOrError;
@@ -102,22 +107,22 @@ type TimedAttempt = { readonly request: AttemptRequest; readonly getRemainingMs:
 /** Resolves, checks and dials the target. A connection that opens after the deadline or an abort is destroyed. */
 async function openConnection(
   { guard, clock, ca }: AttemptDeps,
-  { request: { target, signal, deadlineMs }, getRemainingMs }: TimedAttempt,
+  { request: { target, signal, timeoutMs }, getRemainingMs }: TimedAttempt,
 ): Promise<Connection | TargetFailure | LocalError> {
   if (signal.aborted) return STOPPED_RESULT;
   const url = new URL(target);
   const dialController = new AbortController();
   const { promise: interruption, resolve: interrupt } = Promise.withResolvers<TargetFailure | LocalError>();
-  let isResolved = false;
+  let isNameResolved = false;
   const onAbort = () => interrupt(STOPPED_RESULT);
   signal.addEventListener('abort', onAbort);
   const cancelTimer = startDeadline(clock, getRemainingMs(), () =>
-    interrupt(isResolved ? TIMEOUT_RESULT : { kind: 'local_error', code: 'no_resolver' }),
+    interrupt(isNameResolved ? TIMEOUT_RESULT : { kind: 'local_error', code: 'no_resolver' }),
   );
   const connect = async () => {
-    const addresses = await resolveAndCheckTarget(guard, url, Math.min(DNS_TIMEOUT_MS, deadlineMs / 2));
+    const addresses = await resolveAndCheckTarget(guard, url, Math.min(DNS_TIMEOUT_MS, timeoutMs / 2));
     dialController.signal.throwIfAborted();
-    isResolved = true;
+    isNameResolved = true;
     const socket = await dial(url, addresses, { clock, getRemainingMs, abortSignal: dialController.signal, ca });
     return new Connection(url, socket, clock.monotonic());
   };
@@ -144,19 +149,19 @@ function sendWebhook(
   { request, getRemainingMs }: TimedAttempt,
   connection: Connection,
   isReused: boolean,
-): Promise<AttemptResult | typeof STALE_CONNECTION> {
+): Promise<OutcomeWithoutDuration | typeof STALE_CONNECTION> {
   if (getRemainingMs() === 0) {
     // The process was paused while it connected, and the deadline has passed: nothing is sent.
     connection.end();
     return Promise.resolve(TIMEOUT_RESULT);
   }
-  const { promise, resolve, reject } = Promise.withResolvers<AttemptResult | typeof STALE_CONNECTION>();
+  const { promise, resolve, reject } = Promise.withResolvers<OutcomeWithoutDuration | typeof STALE_CONNECTION>();
   // Whether the outcome is known, or the connection is closed or kept: a later result is ignored.
   let isCompleted = false;
   let isDelivered = false;
   let bodyByteCount = 0;
 
-  const settleWith = (result: AttemptResult | typeof STALE_CONNECTION) => {
+  const settleWith = (result: OutcomeWithoutDuration | typeof STALE_CONNECTION) => {
     isCompleted = true;
     cancelTimer();
     resolve(result);
@@ -201,7 +206,7 @@ function sendWebhook(
       onRequestStart() {
         // An abort inside this callback still prevents the request from being sent.
         try {
-          request.onDialled?.();
+          request.onBeforeSend?.();
         } catch (error) {
           rejectAttempt(error);
         }

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { systemClock } from '../../clock.ts';
 import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
 import { type AttemptRequest, createAttemptSender } from './attempt.ts';
-import { ConnectionPool, PoolCapacity } from './connection-pool.ts';
+import { ConnectionPool, IdleConnectionLimit } from './connection-pool.ts';
 import { createSsrfGuard } from './ssrf-guard.ts';
 
 const BODY = '{"resource_url":"x"}';
@@ -50,7 +50,7 @@ async function startTarget(t: TestContext, answers: (connection: number, request
 }
 
 /** Simulates one hook queue: attempts that share a connection pool. */
-function createQueue(t: TestContext, url: string, capacity = new PoolCapacity(systemClock)) {
+function createQueue(t: TestContext, url: string, capacity = new IdleConnectionLimit(systemClock)) {
   const kept = new ConnectionPool(capacity);
   t.after(() => kept.end());
   const guard = createSsrfGuard({ resolve: async () => ({ addresses: [] }), allowRules: [], isLoopbackAllowed: true });
@@ -61,7 +61,7 @@ function createQueue(t: TestContext, url: string, capacity = new PoolCapacity(sy
       target: url,
       body: BODY,
       deliveryId: '42',
-      deadlineMs: 5_000,
+      timeoutMs: 5_000,
       signal,
       connectionPool: kept,
       ...order,
@@ -161,8 +161,8 @@ test('C13 an attempt that is aborted while a dead connection is replaced is neve
   const calls: string[] = [];
   const outcome = await tell({
     signal: stop.signal,
-    onDialled: () => calls.push('dialled'),
-    onUndialled() {
+    onBeforeSend: () => calls.push('dialled'),
+    onNotSent() {
       calls.push('undialled');
       stop.abort();
     },
@@ -194,8 +194,8 @@ for (const [what, answer] of endings) {
 
 test('an idle connection is closed after a second', async (t) => {
   const hook = await startTarget(t, () => OK);
-  const clock = testClock();
-  const { tell } = createQueue(t, hook.url, new PoolCapacity(clock));
+  const clock = createTestClock();
+  const { tell } = createQueue(t, hook.url, new IdleConnectionLimit(clock));
   await tell();
   await runIterations(3);
   clock.advance(999);
@@ -207,8 +207,8 @@ test('an idle connection is closed after a second', async (t) => {
 
 test('C11 an address is checked again after ten seconds, however busy its connection is', async (t) => {
   const hook = await startTarget(t, () => OK);
-  const clock = testClock();
-  const { tell } = createQueue(t, hook.url, new PoolCapacity(clock));
+  const clock = createTestClock();
+  const { tell } = createQueue(t, hook.url, new IdleConnectionLimit(clock));
   for (let second = 0; second < 20; second += 0.5) {
     await tell();
     await runIterations(3);
@@ -219,7 +219,7 @@ test('C11 an address is checked again after ten seconds, however busy its connec
 
 test('no connection is kept beyond the limit or after the queue has ended', async (t) => {
   const hook = await startTarget(t, () => OK);
-  const room = new PoolCapacity(systemClock, 1);
+  const room = new IdleConnectionLimit(systemClock, 1);
   const [one, other] = [createQueue(t, hook.url, room), createQueue(t, hook.url, room)];
   await one.tell();
   await runIterations(3);

@@ -63,7 +63,7 @@ export class Connection {
 }
 
 /** The limit of idle connections that all pools share, and the clock of the pools. */
-export class PoolCapacity {
+export class IdleConnectionLimit {
   readonly clock: Clock;
   readonly #maxIdle: number;
   #idleCount = 0;
@@ -73,7 +73,7 @@ export class PoolCapacity {
     this.#maxIdle = maxIdle;
   }
 
-  get hasCapacity(): boolean {
+  get isBelowLimit(): boolean {
     return this.#idleCount < this.#maxIdle;
   }
 
@@ -84,7 +84,7 @@ export class PoolCapacity {
 
 /** Keep-alive connections of one hook queue. Connections are never shared between hooks. */
 export class ConnectionPool {
-  readonly #capacity: PoolCapacity;
+  readonly #idleConnectionLimit: IdleConnectionLimit;
   readonly #idleConnections: {
     readonly connection: Connection;
     readonly idleSince: number;
@@ -92,8 +92,8 @@ export class ConnectionPool {
   }[] = [];
   #hasEnded = false;
 
-  constructor(capacity: PoolCapacity) {
-    this.#capacity = capacity;
+  constructor(idleConnectionLimit: IdleConnectionLimit) {
+    this.#idleConnectionLimit = idleConnectionLimit;
   }
 
   /** Removes and returns the most recently used connection that is still open. */
@@ -102,8 +102,8 @@ export class ConnectionPool {
       const lastIdleEntry = this.#idleConnections.pop();
       if (lastIdleEntry === undefined) return undefined;
       lastIdleEntry.cancelExpiry();
-      this.#capacity.adjustIdleCount(-1);
-      const now = this.#capacity.clock.monotonic();
+      this.#idleConnectionLimit.adjustIdleCount(-1);
+      const now = this.#idleConnectionLimit.clock.monotonic();
       // Check the age here too: after a process pause, timers are late, and a close by the target may be unread.
       const isYoung =
         now - lastIdleEntry.connection.openedAt < MAX_CONNECTION_AGE_MS &&
@@ -115,13 +115,15 @@ export class ConnectionPool {
 
   /** Keeps a connection for the next attempt; closes it after IDLE_TIMEOUT_MS. */
   put(connection: Connection): void {
-    if (this.#hasEnded || !connection.isReusable || !this.#capacity.hasCapacity) {
+    if (this.#hasEnded || !connection.isReusable || !this.#idleConnectionLimit.isBelowLimit) {
       connection.end();
       return;
     }
-    this.#capacity.adjustIdleCount(1);
-    const cancelExpiry = this.#capacity.clock.after(IDLE_TIMEOUT_MS, () => this.#closeIdleConnection(connection));
-    this.#idleConnections.push({ connection, idleSince: this.#capacity.clock.monotonic(), cancelExpiry });
+    this.#idleConnectionLimit.adjustIdleCount(1);
+    const cancelExpiry = this.#idleConnectionLimit.clock.after(IDLE_TIMEOUT_MS, () =>
+      this.#closeIdleConnection(connection),
+    );
+    this.#idleConnections.push({ connection, idleSince: this.#idleConnectionLimit.clock.monotonic(), cancelExpiry });
   }
 
   /** Closes all idle connections. From now on, `put` closes every connection. */
@@ -135,7 +137,7 @@ export class ConnectionPool {
     const [idleEntry] = index < 0 ? [] : this.#idleConnections.splice(index, 1);
     if (idleEntry === undefined) return;
     idleEntry.cancelExpiry();
-    this.#capacity.adjustIdleCount(-1);
+    this.#idleConnectionLimit.adjustIdleCount(-1);
     connection.end();
   }
 }

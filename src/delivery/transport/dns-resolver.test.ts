@@ -22,8 +22,8 @@ import { createResolver } from './dns-resolver.ts';
  * queries that it gets.
  */
 async function startNameServerAndResolver(t: TestContext, { a, aaaa }: { a: DnsReply; aaaa: DnsReply }, clock?: Clock) {
-  const { queries, resolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
-  return { asked: queries, resolve: resolver(clock) };
+  const { queries, createResolver } = await startNameServer(t, ({ family }) => (family === 'A' ? a : aaaa));
+  return { asked: queries, resolve: createResolver(clock) };
 }
 
 const V4 = '93.184.216.34';
@@ -100,12 +100,12 @@ test('C19 a port where no resolver listens is a silent resolver', async () => {
 
 test('C22 canceling one lookup does not cancel others', async (t) => {
   const first = Promise.withResolvers<void>();
-  const { resolver } = await startNameServer(t, async ({ name }) => {
+  const { createResolver } = await startNameServer(t, async ({ name }) => {
     if (name === 'one.example') return 'silence';
     await first.promise;
     return OK(V4);
   });
-  const resolve = resolver();
+  const resolve = createResolver();
   const second = resolve('two.example', 5_000);
   assert.deepEqual(await resolve('one.example', 50), { failure: 'resolver_silent' });
   first.resolve();

@@ -16,7 +16,7 @@ export type PauseWatch = {
  */
 export class PauseMonitor {
   readonly #clock: Clock;
-  readonly #watches = new Set<{ longestMs: number }>();
+  readonly #watches = new Set<{ longestPauseMs: number }>();
   #lastMonotonicMs = 0;
   #lastWallMs = 0;
   #cancelTick: () => void = () => undefined;
@@ -29,13 +29,13 @@ export class PauseMonitor {
     if (this.#watches.size === 0) this.#startTicks();
     // Measure first, so that a pause before this moment counts for the older watches only.
     else this.#measurePause();
-    const watch = { longestMs: 0 };
+    const watch = { longestPauseMs: 0 };
     this.#watches.add(watch);
     return {
       getLongestPauseMs: () => {
         // Measure now: a deadline may fire before a tick that was due earlier.
         this.#measurePause();
-        return watch.longestMs;
+        return watch.longestPauseMs;
       },
       end: () => {
         this.#watches.delete(watch);
@@ -64,6 +64,6 @@ export class PauseMonitor {
     [this.#lastMonotonicMs, this.#lastWallMs] = [monotonicNow, wallNow];
     const pausedMs = gapMs - TICK_INTERVAL_MS;
     if (pausedMs <= 0) return;
-    for (const watch of this.#watches) watch.longestMs = Math.max(watch.longestMs, pausedMs);
+    for (const watch of this.#watches) watch.longestPauseMs = Math.max(watch.longestPauseMs, pausedMs);
   }
 }

@@ -36,8 +36,8 @@ export class ResponseLimiter {
   }
 
   /** Starts the next response. `onLimitExceeded` is called when the response exceeds MAX_RESPONSE_BYTES. */
-  beginResponse(onLimit: () => void): void {
-    this.#onLimitExceeded = onLimit;
+  beginResponse(onLimitExceeded: () => void): void {
+    this.#onLimitExceeded = onLimitExceeded;
     this.#byteCount = 0;
     this.#hasFinalResponse = false;
   }

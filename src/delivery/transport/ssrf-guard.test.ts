@@ -30,7 +30,7 @@ function guardWith({ rules = '', loopbackAllowed = false, resolve = resolveNames
 async function checkResultFor(target: string, options: Parameters<typeof guardWith>[0] = {}): Promise<string> {
   const verdict = await guardWith(options).checkTarget(new URL(target));
   if ('failure' in verdict) return verdict.failure;
-  return verdict.allowed ? 'allowed' : verdict.word;
+  return verdict.allowed ? 'allowed' : verdict.publicReason;
 }
 
 test('C11 every spelling of a forbidden address is rejected because of its address', async () => {
@@ -209,7 +209,7 @@ test('the refusal contains the address and a setting, and that setting allows ex
   for (const [target, rules, setting] of refusals) {
     const verdict = await guardWith({ rules }).checkTarget(new URL(target));
     assert.ok('allowed' in verdict && !verdict.allowed, target);
-    assert.equal(verdict.word, 'forbidden');
+    assert.equal(verdict.publicReason, 'forbidden');
     assert.equal(verdict.setting, setting);
     assert.equal(
       explainForbiddenTarget(verdict),

@@ -22,7 +22,7 @@ export type CheckedAddress = { address: string; family: 4 | 6 };
  * A forbidden target. API responses contain only `publicReason`. `address` (the first forbidden) and `setting` are for
  * the operator: `setting` is the complete assignment that would allow the target, absent if no setting can allow it.
  */
-export type ForbiddenTarget = { allowed: false; word: 'forbidden'; address: string; setting?: string };
+export type ForbiddenTarget = { allowed: false; publicReason: 'forbidden'; address: string; setting?: string };
 
 /** The result of checking a target. `failure`: the name could not be resolved, so nothing was checked (C11, C19). */
 export type TargetCheck =
@@ -115,16 +115,16 @@ const LOOPBACK_RANGES = parseRanges('127.0.0.0/8', '::1/128');
 /** IPv6 ranges that embed IPv4 addresses. `extractIpv4Addresses` returns the addresses that the traffic would reach. */
 const IPV4_EMBEDDINGS: readonly {
   ranges: readonly AddressRange[];
-  readAddresses: (bytes: number[]) => ipaddr.IPv4[];
+  extractIpv4Addresses: (bytes: number[]) => ipaddr.IPv4[];
 }[] = [
-  { ranges: IPV4_MAPPED_RANGES, readAddresses: (bytes) => [readIpv4(bytes, 12)] },
-  { ranges: parseRanges('::/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-compatible
-  { ranges: parseRanges('::ffff:0:0:0/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-translated
-  { ranges: parseRanges('64:ff9b::/96'), readAddresses: (bytes) => [readIpv4(bytes, 12)] }, // NAT64
-  { ranges: parseRanges('2002::/16'), readAddresses: (bytes) => [readIpv4(bytes, 2)] }, // 6to4
+  { ranges: IPV4_MAPPED_RANGES, extractIpv4Addresses: (bytes) => [readIpv4(bytes, 12)] },
+  { ranges: parseRanges('::/96'), extractIpv4Addresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-compatible
+  { ranges: parseRanges('::ffff:0:0:0/96'), extractIpv4Addresses: (bytes) => [readIpv4(bytes, 12)] }, // IPv4-translated
+  { ranges: parseRanges('64:ff9b::/96'), extractIpv4Addresses: (bytes) => [readIpv4(bytes, 12)] }, // NAT64
+  { ranges: parseRanges('2002::/16'), extractIpv4Addresses: (bytes) => [readIpv4(bytes, 2)] }, // 6to4
   {
     ranges: parseRanges('2001::/32'), // Teredo: the server, and the client with all bits inverted
-    readAddresses: (bytes) => [
+    extractIpv4Addresses: (bytes) => [
       readIpv4(bytes, 4),
       readIpv4(
         bytes.map((byte) => byte ^ 0xff),
@@ -166,7 +166,7 @@ export function createSsrfGuard({
       ...allowRules.map((rule) => rule.text),
       ...[...allowEntries].slice(0, MAX_SUGGESTED_ADDRESSES),
     ].join(',');
-    return { allowed: false, word: 'forbidden', address, setting: `${ALLOW_TARGETS_SETTING}=${setting}` };
+    return { allowed: false, publicReason: 'forbidden', address, setting: `${ALLOW_TARGETS_SETTING}=${setting}` };
   };
 
   return {
@@ -181,7 +181,7 @@ export function createSsrfGuard({
       const forbiddenEntries: { address: string; forbiddenParts: IpAddress[] }[] = [];
       for (const text of new Set(resolveResult.addresses)) {
         const address = parseAddress(text);
-        if (address === undefined) return { allowed: false, word: 'forbidden', address: text };
+        if (address === undefined) return { allowed: false, publicReason: 'forbidden', address: text };
         const forbiddenParts = findForbiddenParts(address, host, port);
         if (forbiddenParts.length > 0) forbiddenEntries.push({ address: text, forbiddenParts });
         else addresses.push({ address: address.toString(), family: address.kind() === 'ipv4' ? 4 : 6 });
@@ -255,30 +255,30 @@ export function parseAllowRules(text: string): { rules: AllowRule[] } | { fault:
 }
 
 function parseAllowRule(text: string): AllowRule | { fault: string } {
-  const { subject, portText } = splitPort(text);
+  const { rangeOrName, portText } = splitPort(text);
   const port = portText === undefined ? undefined : Number(portText);
   if (portText !== undefined && !/^[1-9]\d{0,4}$/.test(portText)) return { fault: 'has a malformed port' };
   if (port !== undefined && port > 65_535) return { fault: 'has a malformed port' };
 
-  const subjectRule = parseRangeRule(subject) ?? parseNameRule(subject);
+  const subjectRule = parseRangeRule(rangeOrName) ?? parseNameRule(rangeOrName);
   if ('fault' in subjectRule) return subjectRule;
   return { ...subjectRule, text, ...(port === undefined ? {} : { port }) };
 }
 
 /** Splits an entry of `CARILLON_ALLOW_TARGETS` into its range or name, without brackets, and its port. */
-function splitPort(text: string): { subject: string; portText?: string } {
+function splitPort(text: string): { rangeOrName: string; portText?: string } {
   const bracketedMatch = /^\[([^\]]*)\](?::(.*))?$/s.exec(text);
   const plainMatch = /^([^:]*):([^:]*)$/.exec(text);
-  const [, subject = text, portText] = bracketedMatch ?? plainMatch ?? [];
-  return portText === undefined ? { subject } : { subject, portText };
+  const [, rangeOrName = text, portText] = bracketedMatch ?? plainMatch ?? [];
+  return portText === undefined ? { rangeOrName } : { rangeOrName, portText };
 }
 
 function parseRangeRule(
-  subject: string,
+  rangeOrName: string,
 ): { kind: 'range'; base: IpAddress; bits: number } | { fault: string } | undefined {
-  const [addressText = '', bitsText, ...extraParts] = subject.split('/');
+  const [addressText = '', bitsText, ...extraParts] = rangeOrName.split('/');
   const base = parseAddress(addressText);
-  if (base === undefined) return subject.includes('/') ? { fault: 'is not a CIDR' } : undefined;
+  if (base === undefined) return rangeOrName.includes('/') ? { fault: 'is not a CIDR' } : undefined;
 
   const addressBits = base.kind() === 'ipv4' ? 32 : 128;
   if (extraParts.length > 0 || (bitsText !== undefined && !/^\d{1,3}$/.test(bitsText)))
@@ -294,8 +294,8 @@ function parseRangeRule(
   return { kind: 'range', base, bits };
 }
 
-function parseNameRule(subject: string): { kind: 'name'; name: string } | { fault: string } {
-  const name = subject.toLowerCase().replace(/\.$/, '');
+function parseNameRule(rangeOrName: string): { kind: 'name'; name: string } | { fault: string } {
+  const name = rangeOrName.toLowerCase().replace(/\.$/, '');
   // Use the spelling of the URL parser, since rules are compared with the parsed host of the target.
   const parsedUrl = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`) : undefined;
   if (parsedUrl === undefined || parsedUrl.href !== `http://${parsedUrl.hostname}/` || name.includes('*')) {
@@ -325,7 +325,7 @@ function formatAllowEntry(address: IpAddress, port: number): string {
 function findEffectiveAddresses(address: IpAddress): IpAddress[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
-  const effectiveAddresses: IpAddress[] = findEmbedding(address)?.readAddresses(bytes) ?? [address];
+  const effectiveAddresses: IpAddress[] = findEmbedding(address)?.extractIpv4Addresses(bytes) ?? [address];
   // ISATAP embeds the IPv4 address in the lower half under any prefix, so the prefix is checked as well.
   return isIsatap(bytes) ? [...effectiveAddresses, readIpv4(bytes, 12)] : effectiveAddresses;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { type RawResponse, rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { type RawResponse, sendRawRequest } from '../../../test/kit/network/raw-http.ts';
 import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
@@ -12,7 +12,7 @@ for (const { test, testService } of stores) {
   const domain = `domain: ${owner.domain}`;
 
   const ask = (lines: readonly string[], first = 'GET /v2/user HTTP/1.1') =>
-    rawRequest(carillon.baseUrl, [first, 'host: x', ...lines]);
+    sendRawRequest(carillon.baseUrl, [first, 'host: x', ...lines]);
 
   /** The parts of a response that a caller can compare with those of another response: all but date and request id. */
   function comparablePartsOf({ status, head, body }: RawResponse): unknown {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 
 const { test, testService } = sqlite;
@@ -82,7 +82,7 @@ test('a read of a calendar counts for its account', async () => {
 });
 
 test('rate-limited responses beyond twenty a second are delayed, also for calendars and only for that account', async (t) => {
-  const clock = testClock();
+  const clock = createTestClock();
   const slow = await testService(t, { deps: { clock }, options: { rateLimitAccountReads: '1/h' } });
   const [noisy, other] = [await slow.createAccount('noisy.test'), await slow.createAccount('other.test')];
   const urls: string[] = [];

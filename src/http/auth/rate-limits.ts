@@ -13,10 +13,10 @@ export type RateBudget = 'reads' | 'writes';
  * `countedIdOf` returns.
  */
 const limitDefinitions = [
-  { name: 'key-reads', budget: 'reads', of: (caller: CountedCaller) => caller.keyId },
-  { name: 'key-writes', budget: 'writes', of: (caller: CountedCaller) => caller.keyId },
-  { name: 'account-reads', budget: 'reads', of: (caller: CountedCaller) => caller.accountId },
-  { name: 'account-writes', budget: 'writes', of: (caller: CountedCaller) => caller.accountId },
+  { name: 'key-reads', budget: 'reads', countedIdOf: (caller: CountedCaller) => caller.keyId },
+  { name: 'key-writes', budget: 'writes', countedIdOf: (caller: CountedCaller) => caller.keyId },
+  { name: 'account-reads', budget: 'reads', countedIdOf: (caller: CountedCaller) => caller.accountId },
+  { name: 'account-writes', budget: 'writes', countedIdOf: (caller: CountedCaller) => caller.accountId },
 ] as const;
 
 /** Returns the budget that a call of the route uses. A long poll or a stream is one read, whatever its duration. */
@@ -41,19 +41,19 @@ export type ConfiguredRates = Readonly<Partial<Record<LimitName, RequestRate | u
  */
 export class RateLimits {
   readonly #limits;
-  readonly #onRefused: (limit: LimitName) => void;
+  readonly #onLimitExceeded: (limit: LimitName) => void;
 
   constructor({
     rates,
     clock,
-    onRefused,
-  }: { rates: ConfiguredRates; clock: Clock; onRefused: (limit: LimitName) => void }) {
-    this.#onRefused = onRefused;
+    onLimitExceeded,
+  }: { rates: ConfiguredRates; clock: Clock; onLimitExceeded: (limit: LimitName) => void }) {
+    this.#onLimitExceeded = onLimitExceeded;
     this.#limits = limitDefinitions.flatMap((limit) => {
       const rate = rates[limit.name];
       if (rate === undefined) return [];
-      const policy = `"${limit.name}";q=${rate.count};w=${rate.windowS}`;
-      return [{ ...limit, policy, buckets: new TokenBuckets<number>(rate, clock) }];
+      const policyItem = `"${limit.name}";q=${rate.count};w=${rate.windowSeconds}`;
+      return [{ ...limit, policy: policyItem, buckets: new TokenBuckets<number>(rate, clock) }];
     });
   }
 
@@ -69,16 +69,16 @@ export class RateLimits {
    */
   countCall(caller: CountedCaller, budget: RateBudget, reply: FastifyReply): void {
     if (this.#limits.length === 0) return;
-    const appliedLimits = this.#limits.filter((limit) => limit.budget === budget && limit.of(caller) !== 0);
+    const appliedLimits = this.#limits.filter((limit) => limit.budget === budget && limit.countedIdOf(caller) !== 0);
     if (appliedLimits.length === 0) return;
-    const waitsMs = appliedLimits.map((limit) => limit.buckets.levelOf(limit.of(caller)).waitMs);
+    const waitsMs = appliedLimits.map((limit) => limit.buckets.levelOf(limit.countedIdOf(caller)).waitMs);
     const longestWaitMs = Math.max(...waitsMs);
     for (const [index, limit] of appliedLimits.entries()) {
-      if (longestWaitMs === 0) limit.buckets.takeToken(limit.of(caller));
-      else if (waitsMs[index] !== 0) this.#onRefused(limit.name);
+      if (longestWaitMs === 0) limit.buckets.takeToken(limit.countedIdOf(caller));
+      else if (waitsMs[index] !== 0) this.#onLimitExceeded(limit.name);
     }
     const rateLimitItems = appliedLimits.map((limit) => {
-      const { availableTokens, untilFullMs } = limit.buckets.levelOf(limit.of(caller));
+      const { availableTokens, untilFullMs } = limit.buckets.levelOf(limit.countedIdOf(caller));
       return `"${limit.name}";r=${availableTokens};t=${Math.ceil(untilFullMs / 1_000)}`;
     });
     reply.header('ratelimit-policy', appliedLimits.map(({ policy }) => policy).join(', '));
@@ -122,9 +122,9 @@ export class TokenBuckets<K> {
   readonly #windowMs: number;
   readonly #msPerToken: number;
 
-  constructor({ count, windowS }: RequestRate, clock: Clock) {
+  constructor({ count, windowSeconds }: RequestRate, clock: Clock) {
     this.#clock = clock;
-    this.#windowMs = windowS * 1_000;
+    this.#windowMs = windowSeconds * 1_000;
     this.#msPerToken = this.#windowMs / count;
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { after } from 'node:test';
-import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { sendRawRequest } from '../../../test/kit/network/raw-http.ts';
 import type { TestService } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { problems } from '../../problems.ts';
@@ -186,7 +186,7 @@ for (const { test, testService } of stores) {
     const guarded = await testService(t, { options: { metricsToken: TOKEN } });
     const statusFor = async (service: TestService, host: string, ...more: string[]) => {
       const lines = ['GET /metrics HTTP/1.1', `host: ${host}`, ...more];
-      return (await rawRequest(service.service.url, lines)).status;
+      return (await sendRawRequest(service.service.url, lines)).status;
     };
     const { port } = new URL(behind.service.url);
     const own = [
@@ -229,7 +229,7 @@ for (const { test, testService } of stores) {
       'PUT /console/api/events/1',
     ];
     for (const line of paths) {
-      const sent = await rawRequest(
+      const sent = await sendRawRequest(
         service.service.url,
         [`${line} HTTP/1.1`, ...from, `content-length: ${body.length}`],
         body,

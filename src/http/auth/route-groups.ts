@@ -19,7 +19,7 @@ export type RouteGroup = {
   readonly findCaller: FindCaller;
   readonly reauthorize: Reauthorize;
   /** Problem code for unauthenticated requests. */
-  readonly unauthenticatedProblem: ProblemCode;
+  readonly unauthenticatedProblemCode: ProblemCode;
   /** The value of the `WWW-Authenticate` header, which every 401 needs (RFC 9110, 11.6.1). */
   readonly challenge: string;
   /** Headers that are added to every response of the group. */
@@ -46,7 +46,7 @@ export function createApiRouteGroup(
     findRequestProblem: () => undefined,
     findCaller: createFindCallerByKey(keyAuthentication.authenticate),
     reauthorize: keyAuthentication.reauthorize,
-    unauthenticatedProblem: 'unauthorized',
+    unauthenticatedProblemCode: 'unauthorized',
     challenge: KEY_CHALLENGE,
     responseHeaders: {},
     onRecordFetched,
@@ -85,7 +85,7 @@ export function createConsoleRouteGroup(
       return token === undefined ? undefined : sessionAuthentication.authenticate(token);
     },
     reauthorize: sessionAuthentication.reauthorize,
-    unauthenticatedProblem: 'signed_out',
+    unauthenticatedProblemCode: 'signed_out',
     challenge: 'Session realm="carillon"',
     responseHeaders: CONSOLE_API_HEADERS,
   };
@@ -105,6 +105,6 @@ export function authenticateRequest(group: RouteGroup, request: RequestHeaders):
 }
 
 function requireFoundCaller(group: RouteGroup, caller: Caller | undefined): Caller {
-  if (caller === undefined) throw new Problem(group.unauthenticatedProblem);
+  if (caller === undefined) throw new Problem(group.unauthenticatedProblemCode);
   return caller;
 }

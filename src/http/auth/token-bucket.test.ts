@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { Tarpit } from '../errors/tarpit.ts';
 import { TokenBuckets } from './rate-limits.ts';
 
 test('a full bucket allows a burst, then one call for each refilled token', async () => {
-  const clock = testClock();
-  const buckets = new TokenBuckets<string>({ count: 3, windowS: 60 }, clock);
+  const clock = createTestClock();
+  const buckets = new TokenBuckets<string>({ count: 3, windowSeconds: 60 }, clock);
   for (const left of [3, 2, 1]) {
     assert.deepEqual([buckets.levelOf('a').availableTokens, buckets.levelOf('a').waitMs], [left, 0]);
     buckets.takeToken('a');
@@ -26,7 +26,7 @@ test('a full bucket allows a burst, then one call for each refilled token', asyn
 });
 
 test('beyond 50,000 buckets only the least recently used one is evicted', () => {
-  const buckets = new TokenBuckets<number>({ count: 1, windowS: 60 }, testClock());
+  const buckets = new TokenBuckets<number>({ count: 1, windowSeconds: 60 }, createTestClock());
   for (let name = 0; name < 50_000; name += 1) buckets.takeToken(name);
   buckets.takeToken(0);
   buckets.takeToken(50_000);
@@ -37,8 +37,8 @@ test('beyond 50,000 buckets only the least recently used one is evicted', () => 
 });
 
 test('rejections beyond the rate are delayed up to the maximum, and other names are not', async () => {
-  const clock = testClock();
-  const tarpit = new Tarpit<string>({ clock, rate: { count: 2, windowS: 2 }, maxDelayMs: 3_000 });
+  const clock = createTestClock();
+  const tarpit = new Tarpit<string>({ clock, rate: { count: 2, windowSeconds: 2 }, maxDelayMs: 3_000 });
   const answered: number[] = [];
   const hold = (number: number, name = 'a') => {
     const waiting = tarpit.delay(name, () => undefined);
@@ -56,12 +56,12 @@ test('rejections beyond the rate are delayed up to the maximum, and other names 
   assert.deepEqual(answered, [3, 4]);
   await clock.advance(1_000);
   assert.deepEqual(answered, [3, 4, 5, 6, 7, 8], 'no delay is longer');
-  assert.deepEqual(clock.pending, []);
+  assert.deepEqual(clock.remainingDelaysMs, []);
 });
 
 test('at most a thousand responses are delayed; a disconnect or a stop ends the delay', () => {
-  const clock = testClock();
-  const slowdown = new Tarpit<string>({ clock, rate: { count: 1, windowS: 60 }, maxDelayMs: 10_000 });
+  const clock = createTestClock();
+  const slowdown = new Tarpit<string>({ clock, rate: { count: 1, windowSeconds: 60 }, maxDelayMs: 10_000 });
   const ends: (() => void)[] = [];
   const isHeld = () => slowdown.delay('a', (end) => ends.push(end)) !== undefined;
   assert.equal(isHeld(), false);
@@ -70,5 +70,5 @@ test('at most a thousand responses are delayed; a disconnect or a stop ends the 
   ends[0]?.();
   assert.equal(isHeld(), true);
   slowdown.stop();
-  assert.deepEqual(clock.pending, []);
+  assert.deepEqual(clock.remainingDelaysMs, []);
 });

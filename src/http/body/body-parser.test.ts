@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { sendRawRequest } from '../../../test/kit/network/raw-http.ts';
 import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
@@ -16,7 +16,11 @@ for (const { test, testService } of stores) {
 
   /** Sends a request with exactly these header lines in addition to key and domain. */
   const sendRaw = (first: string, lines: readonly string[], body = '') =>
-    rawRequest(carillon.baseUrl, [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines], body);
+    sendRawRequest(
+      carillon.baseUrl,
+      [first, 'host: x', `key: ${owner.key}`, `domain: ${owner.domain}`, ...lines],
+      body,
+    );
 
   /** Asserts that a body is rejected as malformed by a creation and a change, and that nothing is written. */
   async function assertMalformed(body: string | Uint8Array): Promise<void> {

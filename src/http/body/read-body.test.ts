@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { test as plainTest, type TestContext } from 'node:test';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { requestText } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest } from '../../../test/kit/network/raw-http.ts';
 import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
@@ -36,7 +36,7 @@ async function openConnection(t: TestContext, { baseUrl }: TestService) {
 }
 
 const postText = (path: string, { headers }: Pick<ApiUser, 'headers'>, ...more: string[]) =>
-  requestText([
+  formatRequest([
     `POST ${path} HTTP/1.1`,
     'host: x',
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
@@ -122,7 +122,7 @@ test('the JSON around a long text has at most 64 KiB, and the whole body 8 MiB',
 });
 
 test('a long text that is cut off, too slow or malformed leaves no file open', async (t) => {
-  const hasty = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 100, lookEveryMs: 20 };
+  const hasty = { ...defaultTimeouts, drainMs: 0, bodyGraceMs: 100, deadlineCheckIntervalMs: 20 };
   const carillon = await testService(t, { deps: { timeouts: hasty } });
   const owner = await carillon.createAccount('acme.test');
   const slow = await openConnection(t, carillon);
@@ -145,7 +145,7 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
     memoryQuota: quota,
     fileQuota: quota,
     deadlines: defaultTimeouts,
-    getConnections: () => ({
+    getConnectionTracker: () => ({
       findConnection: () => undefined,
       setPendingBody: () => undefined,
       runAfterResponse: () => undefined,

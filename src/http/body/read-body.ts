@@ -42,7 +42,10 @@ export type BodyReaderDeps = {
   /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
-  readonly getConnections: () => Pick<ConnectionTracker, 'findConnection' | 'setPendingBody' | 'runAfterResponse'>;
+  readonly getConnectionTracker: () => Pick<
+    ConnectionTracker,
+    'findConnection' | 'setPendingBody' | 'runAfterResponse'
+  >;
   /** Schedules the chunks of long bodies, so that the requests of other callers run in between. */
   readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
@@ -84,12 +87,12 @@ export class BodyReader {
     reply: FastifyReply,
     sender: BodySender,
     { name, maxBytes }: StreamedField,
-    prefix: string,
+    hashPrefix: string,
   ): Promise<ParsedBody | undefined> {
     requireJson(request);
     if (declaredLengthOf(request.raw) === 0) return undefined;
     const extractor = new StreamedFieldExtractor(name, MAX_JSON_BODY_BYTES);
-    const bodyHash = createHash('sha256').update(prefix);
+    const bodyHash = createHash('sha256').update(hashPrefix);
     let textFile: TemporaryTextFile | undefined;
     try {
       const { fileQuota, scheduler } = this.#deps;
@@ -132,10 +135,10 @@ export class BodyReader {
     if ((declaredLength ?? 0) > maxBytes) throw new Problem('body_too_large');
     let chargedBytes = BODY_OVERHEAD_BYTES + (declaredLength ?? 0);
     if (!quota.tryAcquire(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
-    this.#deps.getConnections().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
+    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
-    return this.#receiveBody(raw, isAuthenticated, (chunk, receivedBytes) => {
+    return this.#receiveBeforeDeadline(raw, isAuthenticated, (chunk, receivedBytes) => {
       if (receivedBytes > maxBytes) throw new Problem('body_too_large');
       if (declaredLength === undefined) {
         if (!quota.tryAcquire(owner, chunk.length)) throw markAsShed(request, 'request_bytes');
@@ -145,20 +148,20 @@ export class BodyReader {
     });
   }
 
-  #receiveBody(
+  #receiveBeforeDeadline(
     request: IncomingMessage,
     isAuthenticated: boolean,
     onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
     const { deadlines } = this.#deps;
-    const connections = this.#deps.getConnections();
-    const connection = connections.findConnection(request.socket);
+    const connectionTracker = this.#deps.getConnectionTracker();
+    const connection = connectionTracker.findConnection(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let receivedBytes = 0;
     let chunkInProgress: Promise<void> | undefined;
     const stopListening = () => {
       request.off('data', onData).off('end', onEnd).off('error', failReceiving);
-      if (connection !== undefined) connections.setPendingBody(connection, undefined);
+      if (connection !== undefined) connectionTracker.setPendingBody(connection, undefined);
     };
     // Node emits `end` and `error` even while a chunk is being processed, so the promise waits for that chunk.
     const failReceiving = (error: unknown) => {
@@ -189,7 +192,7 @@ export class BodyReader {
     request.on('data', onData).on('end', onEnd).on('error', failReceiving);
     if (connection !== undefined) {
       const isTooSlow = (ageMs: number) => isBodyTooSlow({ isAuthenticated, ageMs, receivedBytes }, deadlines);
-      connections.setPendingBody(connection, {
+      connectionTracker.setPendingBody(connection, {
         isTooSlow,
         rejectTooSlow: () => failReceiving(new Problem('request_timeout')),
       });

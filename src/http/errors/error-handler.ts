@@ -19,15 +19,15 @@ const MAX_WRONG_KEY_DELAY_MS = 10_000;
  * Rate of `rate_limited` responses per account. Up to this rate, they are sent without delay; above it, each response
  * is delayed by up to a second.
  */
-const UNDELAYED_RATE: RequestRate = { count: 20, windowS: 1 };
+const UNDELAYED_RATE: RequestRate = { count: 20, windowSeconds: 1 };
 
 export type ErrorHandlerDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly routeGroups: readonly RouteGroup[];
-  readonly limits: RateLimits;
+  readonly rateLimits: RateLimits;
   /** Rate of wrong keys per client network above which responses are delayed; undefined disables delays. */
-  readonly wrongKeys: RequestRate | undefined;
+  readonly wrongKeyRate: RequestRate | undefined;
   readonly baseUrl: () => string;
   /** Called for each request that is rejected for lack of authentication or permission. */
   readonly onDenied: (denial: DeniedRequest) => void;
@@ -51,9 +51,9 @@ export class ErrorHandler {
   readonly #rateLimitTarpit: Tarpit<number>;
 
   constructor(deps: ErrorHandlerDeps) {
-    const { clock, wrongKeys } = deps;
+    const { clock, wrongKeyRate } = deps;
     this.#deps = deps;
-    this.#wrongKeyTarpit = new Tarpit({ clock, rate: wrongKeys, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
+    this.#wrongKeyTarpit = new Tarpit({ clock, rate: wrongKeyRate, maxDelayMs: MAX_WRONG_KEY_DELAY_MS });
     this.#rateLimitTarpit = new Tarpit({ clock, rate: UNDELAYED_RATE, maxDelayMs: 1_000 });
   }
 
@@ -64,19 +64,19 @@ export class ErrorHandler {
   }
 
   /** Responds to an error. An error that is not a problem is logged and sent as `internal` without details (C4). */
-  async reject(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async respondWithError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const problem = problemOf(error);
     this.#reportDenial(request, problem);
     await this.#delayResponse(request, reply, problem);
     if (problem === undefined || problem.cause !== undefined) this.logFailure(request, problem?.cause ?? error);
-    return this.send(reply, problem ?? new Problem('internal'));
+    return this.sendProblemNow(reply, problem ?? new Problem('internal'));
   }
 
   /**
    * Responds to a request whose URL the router cannot parse. Authentication comes first: without a key the response is
    * 401 (C1).
    */
-  async rejectUnrouted(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async respondToUnroutedRequest(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     // The request target may be an absolute URL. Strip its origin, as the router does.
     const path = (request.raw.url ?? '').replace(/^https?:\/\/[^/]*/i, '');
     const group = this.#deps.routeGroups.find(({ prefix }) => path.startsWith(prefix));
@@ -85,16 +85,16 @@ export class ErrorHandler {
     try {
       if (group !== undefined) {
         request.caller = await authenticateRequest(group, request.raw);
-        this.#deps.limits.countCall(request.caller, 'reads', reply);
+        this.#deps.rateLimits.countCall(request.caller, 'reads', reply);
       }
     } catch (rejection) {
       errorToSend = rejection;
     }
-    await this.reject(errorToSend, request, reply);
+    await this.respondWithError(errorToSend, request, reply);
   }
 
   /** Sends a problem without delay. */
-  send(reply: FastifyReply, problem: Problem): FastifyReply {
+  sendProblemNow(reply: FastifyReply, problem: Problem): FastifyReply {
     reply.request.problemCode = problem.code;
     return sendProblem(reply, problem, this.#deps.baseUrl());
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { sendRawRequest } from '../../../test/kit/network/raw-http.ts';
 import type { ApiResponse } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { problems } from '../../problems.ts';
@@ -41,13 +41,13 @@ for (const { test, testService } of stores) {
   });
 
   test('C6 bytes that are not HTTP get a problem response, too', async () => {
-    const large = await rawRequest(carillon.baseUrl, [
+    const large = await sendRawRequest(carillon.baseUrl, [
       'GET /v2/events HTTP/1.1',
       'host: x',
       `x: ${'x'.repeat(17_000)}`,
     ]);
     assert.deepEqual([large.status, JSON.parse(large.body).code], [431, 'headers_too_large']);
-    const broken = await rawRequest(carillon.baseUrl, ['GET /v2/events', 'what is this']);
+    const broken = await sendRawRequest(carillon.baseUrl, ['GET /v2/events', 'what is this']);
     assert.deepEqual([broken.status, JSON.parse(broken.body).code], [400, 'malformed_request']);
     assert.match(broken.head, /content-type: application\/problem\+json/);
   });

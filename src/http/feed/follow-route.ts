@@ -8,20 +8,20 @@ import {
   createRecordSchema,
   type Fields,
   type JsonSchema,
-  type OutputOf,
   parseId,
+  type StoredRecordOf,
   serializeRecord,
 } from '../fields/field.ts';
-import { MAX_RECORDS, pagingParameters } from '../routes/pagination.ts';
+import { MAX_RECORDS_PER_PAGE, pagingParameters } from '../routes/pagination.ts';
 import {
   type ParsedParameters,
+  parseQueryParameters,
   type QueryParameter,
   type QueryParameters,
-  readQuery,
 } from '../routes/query-parameters.ts';
-import type { FeedRequest, FeedSlice, Route, RouteHead, RouteInput } from '../routes/route.ts';
+import type { FeedRequest, Route, RouteHead, RouteInput, SerializedFeedPage } from '../routes/route.ts';
 import { readHeaderValues } from '../server/cors.ts';
-import { EVENT_STREAM_TYPE, prefersEventStream, STREAM_BATCH_SIZE, streamEvents } from './sse.ts';
+import { EVENT_STREAM_TYPE, prefersEventStream, STREAM_BATCH_SIZE, streamFeedEntries } from './sse.ts';
 import type { FeedWaiter, FeedWaiters } from './waiters.ts';
 
 /** Maximum duration of a long poll, in seconds. */
@@ -54,7 +54,11 @@ const feedParameters = {
 };
 
 /** Stored feed entries after a cursor, the cursor to continue with, and whether the end of the feed was reached. */
-export type FeedPage<Row> = { readonly rows: readonly Row[]; readonly nextCursor: number; readonly isEnd: boolean };
+export type StoredFeedPage<Row> = {
+  readonly rows: readonly Row[];
+  readonly nextCursor: number;
+  readonly isEnd: boolean;
+};
 
 /**
  * Defines a feed route (X2). The route returns `{ data, next }` immediately or after a long poll, or it streams
@@ -64,13 +68,13 @@ export function defineFeedRoute<Path extends string, P extends QueryParameters, 
   definition: RouteHead<Path> & {
     parameters: P;
     fields: F;
-    call: (
+    handle: (
       view: AccountView,
       caller: Caller,
       parameterValues: ParsedParameters<P>,
       feedRequest: FeedRequest,
-    ) => Promise<FeedPage<OutputOf<F>>>;
-    cursorAndKindOf: (row: OutputOf<F>) => { cursor: number; kind: string };
+    ) => Promise<StoredFeedPage<StoredRecordOf<F>>>;
+    cursorAndKindOf: (row: StoredRecordOf<F>) => { cursor: number; kind: string };
   },
 ): Route {
   return {
@@ -80,14 +84,14 @@ export function defineFeedRoute<Path extends string, P extends QueryParameters, 
     problems: [...(definition.problems ?? []), 'cursor_gone'],
     method: 'GET',
     parameters: { ...feedParameters, ...definition.parameters },
-    body: undefined,
+    bodySchema: undefined,
     status: 200,
     responseSchema: createFeedPageSchema(createRecordSchema(definition.fields)),
     recordedKinds: [],
     supportsPreconditions: false,
     mode: 'follow',
     async read(view, caller, parameterValues, feedRequest) {
-      const { rows, nextCursor, isEnd } = await definition.call(
+      const { rows, nextCursor, isEnd } = await definition.handle(
         view,
         caller,
         parameterValues as ParsedParameters<P>,
@@ -95,7 +99,7 @@ export function defineFeedRoute<Path extends string, P extends QueryParameters, 
       );
       const entries = rows.map((row) => ({
         ...definition.cursorAndKindOf(row),
-        output: serializeRecord(definition.fields, row),
+        serializedEntry: serializeRecord(definition.fields, row),
       }));
       return { entries, nextCursor, isEnd };
     },
@@ -113,7 +117,7 @@ function createFeedPageSchema(entrySchema: JsonSchema): JsonSchema {
   };
 }
 
-export type FollowDeps = {
+export type FeedRouteDeps = {
   readonly feedWaiters: FeedWaiters;
   readonly clock: Clock;
   readonly route: Extract<Route, { mode: 'follow' }>;
@@ -137,13 +141,18 @@ function parseFeedRequest(
   parameters: QueryParameters,
   query: RouteInput['query'],
 ): ParsedFeedRequest {
-  const { after, limit = MAX_RECORDS, wait = 0, ...given } = readQuery({ ...parameters, ...feedParameters }, query);
+  const {
+    after,
+    limit = MAX_RECORDS_PER_PAGE,
+    wait = 0,
+    ...parameterValues
+  } = parseQueryParameters({ ...parameters, ...feedParameters }, query);
   // A HEAD request never waits for entries.
-  if (request.method === 'HEAD') return { parameterValues: given, after, limit, waitMs: 0, isStream: false };
+  if (request.method === 'HEAD') return { parameterValues, after, limit, waitMs: 0, isStream: false };
   if (!prefersEventStream(request.headers.accept))
-    return { parameterValues: given, after, limit, waitMs: wait * 1_000, isStream: false };
+    return { parameterValues, after, limit, waitMs: wait * 1_000, isStream: false };
   return {
-    parameterValues: given,
+    parameterValues,
     after: readLastEventId(request) ?? after,
     limit: STREAM_BATCH_SIZE,
     waitMs: 0,
@@ -157,7 +166,7 @@ export async function respondWithFeed(
   reply: FastifyReply,
   caller: Caller,
   input: RouteInput,
-  deps: FollowDeps,
+  deps: FeedRouteDeps,
 ): Promise<FastifyReply> {
   const { feedWaiters, route, createView } = deps;
   const { parameterValues, after, limit, waitMs, isStream } = parseFeedRequest(request, route.parameters, input.query);
@@ -197,11 +206,11 @@ function readLastEventId(request: FastifyRequest): number | undefined {
 
 async function waitForEntries(
   waiter: FeedWaiter,
-  firstPage: FeedSlice,
+  firstPage: SerializedFeedPage,
   waitMs: number,
-  readEntriesAfter: (cursor: number) => Promise<FeedSlice>,
+  readEntriesAfter: (cursor: number) => Promise<SerializedFeedPage>,
   clock: Clock,
-): Promise<FeedSlice> {
+): Promise<SerializedFeedPage> {
   const deadline = clock.monotonic() + waitMs;
   let page = firstPage;
   while (page.entries.length === 0 && !waiter.isEnded) {
@@ -215,22 +224,22 @@ async function waitForEntries(
   return page;
 }
 
-function sendFeedPage(reply: FastifyReply, { entries, nextCursor }: FeedSlice): FastifyReply {
+function sendFeedPage(reply: FastifyReply, { entries, nextCursor }: SerializedFeedPage): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  const body = { data: entries.map(({ output }) => output), next: String(nextCursor) };
+  const body = { data: entries.map(({ serializedEntry }) => serializedEntry), next: String(nextCursor) };
   return reply.type('application/json; charset=utf-8').header('cache-control', 'no-store').send(JSON.stringify(body));
 }
 
 function sendEventStream(
   reply: FastifyReply,
   waiter: FeedWaiter,
-  firstPage: FeedSlice,
-  readEntriesAfter: (cursor: number) => Promise<FeedSlice>,
-  { feedWaiters, clock, reauthenticate, reportError }: FollowDeps,
+  firstPage: SerializedFeedPage,
+  readEntriesAfter: (cursor: number) => Promise<SerializedFeedPage>,
+  { feedWaiters, clock, reauthenticate, reportError }: FeedRouteDeps,
 ): FastifyReply {
   const requireAccess = () => feedWaiters.withReadPermit(waiter, reauthenticate);
-  const eventChunks = streamEvents(waiter, firstPage, { clock, readEntriesAfter, requireAccess });
+  const eventChunks = streamFeedEntries(waiter, firstPage, { clock, readEntriesAfter, requireAccess });
   const eventStream = Readable.from(eventChunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
   eventStream.once('error', reportError);
   eventStream.once('close', () => feedWaiters.removeWaiter(waiter));

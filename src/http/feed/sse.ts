@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import type { FeedSlice } from '../routes/route.ts';
+import type { SerializedFeedPage } from '../routes/route.ts';
 import type { FeedWaiter } from './waiters.ts';
 
 /** Interval of the SSE comments that make clients and proxies keep the connection open. */
@@ -20,7 +20,7 @@ export const STREAM_BATCH_SIZE = 100;
 export type StreamDeps = {
   readonly clock: Clock;
   /** Reads the entries after a cursor; rejects if the caller may no longer read them. */
-  readEntriesAfter(after: number): Promise<FeedSlice>;
+  readEntriesAfter(after: number): Promise<SerializedFeedPage>;
   /** Rejects if the caller may no longer read the feed. */
   requireAccess(): Promise<unknown>;
 };
@@ -30,9 +30,9 @@ export type StreamDeps = {
  * `data` the entry. A message with only an `id` dispatches no event, but the client stores the cursor and sends it as
  * Last-Event-ID when it reconnects. The stream ends when the waiter is ended or the caller may no longer read.
  */
-export async function* streamEvents(
+export async function* streamFeedEntries(
   waiter: FeedWaiter,
-  firstPage: FeedSlice,
+  firstPage: SerializedFeedPage,
   deps: StreamDeps,
 ): AsyncGenerator<string, void, undefined> {
   const { clock } = deps;
@@ -72,7 +72,7 @@ export async function* streamEvents(
  * Rejects if the caller may no longer read the feed. Otherwise returns the page without its entries, because they were
  * sent already.
  */
-async function recheckAccess(page: FeedSlice, { requireAccess }: StreamDeps): Promise<FeedSlice> {
+async function recheckAccess(page: SerializedFeedPage, { requireAccess }: StreamDeps): Promise<SerializedFeedPage> {
   await requireAccess();
   return { ...page, entries: [] };
 }
@@ -81,10 +81,10 @@ function computeSleepMs(keepAliveInMs: number): number {
   return Math.min(ACCESS_CHECK_INTERVAL_MS, Math.max(keepAliveInMs, 0));
 }
 
-const formatCursorEvent = ({ nextCursor }: FeedSlice) => `id: ${nextCursor}\n\n`;
+const formatCursorEvent = ({ nextCursor }: SerializedFeedPage) => `id: ${nextCursor}\n\n`;
 
-function formatServerSentEvent({ cursor, kind, output }: FeedSlice['entries'][number]): string {
-  return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(output)}\n\n`;
+function formatServerSentEvent({ cursor, kind, serializedEntry }: SerializedFeedPage['entries'][number]): string {
+  return `id: ${cursor}\nevent: ${kind}\ndata: ${JSON.stringify(serializedEntry)}\n\n`;
 }
 
 /**

@@ -1,8 +1,8 @@
+import { splitIntoBatches } from '../../async/batches.ts';
 import { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Interval of the poll that finds new entries if a commit event was lost. */
 const FEED_POLL_INTERVAL_MS = 1_000;

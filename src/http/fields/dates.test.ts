@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import type { Json } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { formatTimestamp, isDueBeforeStart, parseCalendarTime, parseDay } from './dates.ts';
+import { formatTimestamp, isDueBeforeStart, parseCalendarTime, parseCompactDay } from './dates.ts';
 import { parseId } from './field.ts';
 
 for (const { test, testService } of stores) {
@@ -56,12 +56,12 @@ for (const { test, testService } of stores) {
   ];
 
   test('C9 yyyymmdd is accepted only if it is an existing calendar day', () => {
-    assert.equal(parseDay('20270101'), '2027-01-01');
-    assert.equal(parseDay('20280229'), '2028-02-29');
-    assert.equal(parseDay('20000229'), '2000-02-29');
-    assert.equal(parseDay('00010101'), '0001-01-01');
-    assert.equal(parseDay('99991231'), '9999-12-31');
-    for (const text of [...noDays, ...noTimes]) assert.equal(parseDay(text), undefined, JSON.stringify(text));
+    assert.equal(parseCompactDay('20270101'), '2027-01-01');
+    assert.equal(parseCompactDay('20280229'), '2028-02-29');
+    assert.equal(parseCompactDay('20000229'), '2000-02-29');
+    assert.equal(parseCompactDay('00010101'), '0001-01-01');
+    assert.equal(parseCompactDay('99991231'), '9999-12-31');
+    for (const text of [...noDays, ...noTimes]) assert.equal(parseCompactDay(text), undefined, JSON.stringify(text));
   });
 
   test('C9 a start or due date is accepted in both forms; yyyymmdd is 00:00:00 of that day', () => {

@@ -5,14 +5,14 @@ const DAY_PATTERN = /^(\d{4})(\d{2})(\d{2})$/;
 const CALENDAR_TIME_PATTERN = /^(\d{4})-(\d{2})-(\d{2}) ([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
 /** Parses `yyyymmdd` to `YYYY-MM-DD`; undefined if it is not an existing calendar day. */
-export function parseDay(text: string): string | undefined {
+export function parseCompactDay(text: string): string | undefined {
   const [, year = '', month = '', day = ''] = DAY_PATTERN.exec(text) ?? [];
   return isCalendarDay(year, month, day) ? `${year}-${month}-${day}` : undefined;
 }
 
 /** Parses a day, `yyyymmdd` or the output form `YYYY-MM-DD`, to `YYYY-MM-DD 00:00:00`; undefined if it is neither. */
-export function parseCalendarDay(text: string): string | undefined {
-  const day = parseDay(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text.replaceAll('-', '') : text);
+export function parseDayAsMidnight(text: string): string | undefined {
+  const day = parseCompactDay(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text.replaceAll('-', '') : text);
   return day === undefined ? undefined : `${day} 00:00:00`;
 }
 
@@ -21,7 +21,7 @@ export function parseCalendarDay(text: string): string | undefined {
  * unchanged; undefined if it is neither. Calendar times have no time zone and are never converted.
  */
 export function parseCalendarTime(text: string): string | undefined {
-  const day = parseDay(text);
+  const day = parseCompactDay(text);
   if (day !== undefined) return `${day} 00:00:00`;
   const [, year = '', month = '', dayOfMonth = ''] = CALENDAR_TIME_PATTERN.exec(text) ?? [];
   return isCalendarDay(year, month, dayOfMonth) ? text : undefined;

@@ -1,14 +1,14 @@
 import { CONTROL_CHARACTERS, PLAIN_TEXT_PATTERN } from '../../control-characters.ts';
 import { isRole, type Role } from '../../permissions.ts';
-import { formatTimestamp, NO_DATE, parseCalendarDay, parseCalendarTime } from './dates.ts';
+import { formatTimestamp, NO_DATE, parseCalendarTime, parseDayAsMidnight } from './dates.ts';
 import {
   createRecordSchema,
   type Field,
   type Fields,
   type JsonSchema,
-  type OutputOf,
   parseId,
   readOnlyField,
+  type StoredRecordOf,
   serializeRecord,
   throwUnreachable,
   writableField,
@@ -39,10 +39,10 @@ export const readOnlyText = (description: string) =>
 
 /** An enumeration that the service writes. */
 export const readOnlyEnum = (description: string, values: readonly string[], title?: string) =>
-  readOnlyField<string | null>(description, (value) => value ?? '', enumSchema(values, title));
+  readOnlyField<string | null>(description, (value) => value ?? '', createEnumSchema(values, title));
 
 /** Creates the schema of an enumeration. A schema with a title becomes a named schema of the OpenAPI document. */
-export const enumSchema = (values: readonly string[], title?: string): JsonSchema => ({
+export const createEnumSchema = (values: readonly string[], title?: string): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   type: 'string',
   enum: values,
@@ -60,7 +60,7 @@ export const readOnlyId = (description: string) =>
   readOnlyField<number | null>(description, (id) => String(id ?? 0), DIGITS_SCHEMA);
 
 /** An integer that the service writes, as a string of digits. */
-export const readOnlyNumber = (description: string) =>
+export const readOnlyDigits = (description: string) =>
   readOnlyField<number | null>(description, (count) => String(count ?? 0), DIGITS_SCHEMA);
 
 /** A field that returns the seconds of another field as hours, rounded to four decimals. */
@@ -73,7 +73,7 @@ export const hoursFromSeconds = (sourceField: string, description: string): Fiel
 });
 
 /** An integer that the service writes, as a JSON number. */
-export const readOnlyCount = (description: string) => readOnlyField<number>(description, Number, { type: 'integer' });
+export const readOnlyInteger = (description: string) => readOnlyField<number>(description, Number, { type: 'integer' });
 
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
 export const readOnlyTimestamp = (description: string) =>
@@ -84,13 +84,21 @@ export const readOnlyFlag = (description: string) =>
   readOnlyField<boolean | number>(description, (flag) => (flag ? '1' : '0'), FLAG_SCHEMA);
 
 /** A list of enumeration values that the service writes. */
-export const readOnlyList = (description: string, values: readonly string[], title?: string) =>
-  readOnlyField<readonly string[]>(description, (list) => list, { type: 'array', items: enumSchema(values, title) });
+export const readOnlyEnumList = (description: string, values: readonly string[], title?: string) =>
+  readOnlyField<readonly string[]>(description, (list) => list, {
+    type: 'array',
+    items: createEnumSchema(values, title),
+  });
 
-export type TextOptions = { description: string; maxLength: number; minLength?: number; initial?: string | undefined };
+export type TextOptions = {
+  description: string;
+  maxLength: number;
+  minLength?: number;
+  defaultValue?: string | undefined;
+};
 
 /** A text of `minLength` (default 0) to `maxLength` characters after trimming, without NUL and lone surrogates (C4). */
-export function text({ description, maxLength, minLength = 0, initial }: TextOptions): Field<string, 'writable'> {
+export function text({ description, maxLength, minLength = 0, defaultValue }: TextOptions): Field<string, 'writable'> {
   const lengthRange = minLength > 0 ? `${minLength} to ${maxLength}` : `at most ${maxLength}`;
   return writableField(
     {
@@ -101,7 +109,7 @@ export function text({ description, maxLength, minLength = 0, initial }: TextOpt
       serialize: (stored) => stored,
       outputSchema: { type: 'string', maxLength },
     },
-    initial,
+    defaultValue,
   );
 }
 
@@ -109,7 +117,7 @@ export function text({ description, maxLength, minLength = 0, initial }: TextOpt
 export const requiredName = (description: string) => text({ description, minLength: 1, maxLength: 255 });
 
 /** A short text; empty by default. */
-export const shortText = (description: string, max = 255) => text({ description, maxLength: max, initial: '' });
+export const shortText = (description: string, max = 255) => text({ description, maxLength: max, defaultValue: '' });
 
 /** A short text that is printed to terminals, so it may not contain control characters; empty by default. */
 export function plainText(description: string, max = 255): Field<string, 'writable'> {
@@ -119,7 +127,7 @@ export function plainText(description: string, max = 255): Field<string, 'writab
 }
 
 /** A text of up to 20,000 characters; empty by default. */
-export const longText = (description: string) => text({ description, maxLength: 20_000, initial: '' });
+export const longText = (description: string) => text({ description, maxLength: 20_000, defaultValue: '' });
 
 /** Comma-separated tags, stored trimmed and without empty tags. */
 export function tags(description: string): Field<string, 'writable'> {
@@ -204,7 +212,7 @@ export const calendarDayOrNone = (description: string) =>
       description: `${description} Accepts yyyymmdd or the output format.`,
       inputSchema: { type: ['string', 'null'], format: 'calendar-day-or-none' },
       errorMessage: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
-      parse: (value) => (isNoDate(value) ? null : (parseCalendarDay(String(value)) ?? throwUnreachable())),
+      parse: (value) => (isNoDate(value) ? null : (parseDayAsMidnight(String(value)) ?? throwUnreachable())),
       serialize: (stored) => (stored ?? NO_DATE).slice(0, 10),
       outputSchema: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
     },
@@ -220,7 +228,7 @@ const FLAG_VALUES = ['0', '1', 0, 1, true, false];
 const parseFlag = (value: unknown) => (value === '1' || value === 1 || value === true ? 1 : 0);
 
 /** A flag. Accepts 0, 1, "0", "1", true and false; returns "0" or "1". */
-export const flag = (description: string, initial: 0 | 1 = 0) =>
+export const flag = (description: string, defaultValue: 0 | 1 = 0) =>
   writableField<number>(
     {
       description,
@@ -230,7 +238,7 @@ export const flag = (description: string, initial: 0 | 1 = 0) =>
       serialize: String,
       outputSchema: FLAG_SCHEMA,
     },
-    initial,
+    defaultValue,
   );
 
 /** A write-only flag. */
@@ -255,7 +263,7 @@ export const activeState = () =>
       errorMessage: 'must be 0, 1 or 2',
       parse: (value) => (value === '2' || value === 2 ? 2 : parseFlag(value)),
       serialize: String,
-      outputSchema: enumSchema(['0', '1', '2'], 'ActiveState'),
+      outputSchema: createEnumSchema(['0', '1', '2'], 'ActiveState'),
     },
     1,
   );
@@ -366,7 +374,7 @@ export const fixedPrice = (description: string): Field<number, 'writable'> => ({
 });
 
 /** The required id of another record. */
-export const resourceId = (description: string) =>
+export const recordId = (description: string) =>
   writableField<number>(
     {
       description,
@@ -380,7 +388,7 @@ export const resourceId = (description: string) =>
   );
 
 /** The id of another record; `"0"`, 0, `""` and null mean none (C26). */
-export const resourceIdOrNone = (description: string) =>
+export const recordIdOrNone = (description: string) =>
   writableField<number>(
     {
       description: `${description} "0" for none.`,
@@ -411,7 +419,7 @@ export type AssignedUser = RecordReference<'user'>;
 export type AssignedTeam = RecordReference<'team'>;
 
 /** A field with references to other records. Accepts a list of ids, or its own output: `[{ …_id, …_name }]`. */
-function referenceList<N extends 'user' | 'team'>(
+function recordReferences<N extends 'user' | 'team'>(
   resourceType: N,
   description: string,
 ): Field<readonly RecordReference<N>[], 'writable'> {
@@ -459,10 +467,10 @@ function referenceList<N extends 'user' | 'team'>(
 }
 
 /** A field with the users that are assigned to the record. */
-export const assignedUsers = (description: string) => referenceList('user', description);
+export const assignedUsers = (description: string) => recordReferences('user', description);
 
 /** A field with the teams that are assigned to the record. */
-export const assignedTeams = (description: string) => referenceList('team', description);
+export const assignedTeams = (description: string) => recordReferences('team', description);
 
 /** The role of a user in the account. */
 export const role = (description: string): Field<Role, 'writable'> =>
@@ -473,14 +481,14 @@ export const role = (description: string): Field<Role, 'writable'> =>
       errorMessage: 'must be member, admin or owner',
       parse: (value) => (typeof value === 'string' && isRole(value) ? value : throwUnreachable()),
       serialize: (stored) => stored,
-      outputSchema: enumSchema(['member', 'admin', 'owner'], 'Role'),
+      outputSchema: createEnumSchema(['member', 'admin', 'owner'], 'Role'),
     },
     'member',
   );
 
 /** A list of nested records with these fields, which the service writes. */
 export const readOnlyRecords = <F extends Fields>(description: string, fields: F, title?: string) =>
-  readOnlyField<readonly OutputOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
+  readOnlyField<readonly StoredRecordOf<F>[]>(description, (rows) => rows.map((row) => serializeRecord(fields, row)), {
     type: 'array',
     items: { ...(title === undefined ? {} : { title }), ...createRecordSchema(fields) },
   });

@@ -47,7 +47,7 @@ export type CreationInput<F extends Fields> = {
 export type ChangeInput<F extends Fields> = Partial<CreationInput<F>>;
 
 /** The stored values from which a record with these fields is serialized. */
-export type OutputOf<F extends Fields> = {
+export type StoredRecordOf<F extends Fields> = {
   [K in keyof F as F[K]['mode'] extends 'writeOnly' | 'constant' | 'derived' ? never : K]: StoredOf<F[K]>;
 };
 
@@ -84,7 +84,7 @@ type WritableFieldOptions<S> = {
 };
 
 /** A field that the caller writes; required if `defaultValue` is undefined. */
-export function writableField<S>(options: WritableFieldOptions<S>, initial: S | undefined): Field<S, 'writable'> {
+export function writableField<S>(options: WritableFieldOptions<S>, defaultValue: S | undefined): Field<S, 'writable'> {
   const { description, parse, serialize } = options;
   const inputSchema = { ...options.inputSchema, 'x-must': options.errorMessage };
   return {
@@ -92,7 +92,7 @@ export function writableField<S>(options: WritableFieldOptions<S>, initial: S | 
     description,
     inputSchema,
     parse,
-    default: initial,
+    default: defaultValue,
     outputSchema: options.outputSchema ?? { type: 'string' },
     serialize,
   };
@@ -105,7 +105,7 @@ export function maxLengthOf(field: Field | undefined): number {
 }
 
 /** Serializes a stored row to a record, with the fields in the order of their definition. */
-export function serializeRecord<F extends Fields>(fields: F, row: OutputOf<F>): Record<string, unknown> {
+export function serializeRecord<F extends Fields>(fields: F, row: StoredRecordOf<F>): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const name in fields) {
     const field = fields[name];

@@ -2,7 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import { isStorable } from '../../control-characters.ts';
 import { parseExpiry } from '../../durations.ts';
 import { type FieldError, invalidInput, Problem } from '../../problems.ts';
-import { parseCalendarDay, parseCalendarTime } from './dates.ts';
+import { parseCalendarTime, parseDayAsMidnight } from './dates.ts';
 import { type ChangeInput, type CreationInput, type Field, type Fields, type JsonSchema, parseId } from './field.ts';
 import { isDecimal, isNoDate } from './field-types.ts';
 
@@ -20,7 +20,7 @@ ajv.addFormat('calendar-time-or-none', {
 });
 ajv.addFormat('calendar-day-or-none', {
   type: 'string',
-  validate: (text) => isNoDate(text) || parseCalendarDay(text) !== undefined,
+  validate: (text) => isNoDate(text) || parseDayAsMidnight(text) !== undefined,
 });
 ajv.addFormat('decimal', { type: 'string', validate: isDecimal });
 ajv.addFormat('expiry', { type: 'string', validate: (text) => parseExpiry(text) !== undefined });

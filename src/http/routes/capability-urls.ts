@@ -36,7 +36,7 @@ export type CapabilityUrl = {
 export type CapabilityUrlDeps = {
   readonly store: Store;
   readonly clock: Clock;
-  readonly limits: Pick<RateLimits, 'countCall'>;
+  readonly rateLimits: Pick<RateLimits, 'countCall'>;
   readonly requestSlots: Pick<RequestSlots, 'acquireCalendarSlot'>;
 };
 
@@ -53,22 +53,24 @@ const DOCUMENT_HEADERS = {
 };
 
 /** Mounts a type of capability URL. The log contains the route, never the secret file name. */
-export function mountCapabilityUrl(app: FastifyInstance, url: CapabilityUrl, deps: CapabilityUrlDeps): void {
-  const { store, clock, limits, requestSlots } = deps;
-  app.get(`${url.pathPrefix}/:file`, async (request, reply) => {
+export function mountCapabilityUrl(app: FastifyInstance, capabilityUrl: CapabilityUrl, deps: CapabilityUrlDeps): void {
+  const { store, clock, rateLimits, requestSlots } = deps;
+  app.get(`${capabilityUrl.pathPrefix}/:file`, async (request, reply) => {
     const { file } = request.params as { file: string };
     const now = clock.now();
-    const document = await url.findDocument(store.read, file, now);
+    const document = await capabilityUrl.findDocument(store.read, file, now);
     if (document === undefined) throw notFound();
     request.ownerAccountId = document.accountId;
-    limits.countCall({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
+    rateLimits.countCall({ accountId: document.accountId, keyId: 0 }, 'reads', reply);
     reply.headers(DOCUMENT_HEADERS).header('etag', document.etag);
     const preconditions = readPreconditions(request.raw);
     const evaluation = preconditions === undefined ? 'holds' : evaluatePreconditions(preconditions, document.etag);
     if (evaluation === 'differs') throw new Problem('precondition_failed');
     if (evaluation === 'matched') return reply.code(304).send();
     requestSlots.acquireCalendarSlot(request, reply, document.accountId);
-    reply.type(url.mediaType).header('content-disposition', `inline; filename="${url.downloadName}"`);
+    reply
+      .type(capabilityUrl.mediaType)
+      .header('content-disposition', `inline; filename="${capabilityUrl.downloadName}"`);
     // Stream an empty body to omit Content-Length, because 0 would mean an empty document (RFC 9110, 8.6).
     if (request.method === 'HEAD') return reply.send(Readable.from([]));
     const cancelTimeout = clock.after(DOCUMENT_TIMEOUT_MS, () => reply.raw.destroy());

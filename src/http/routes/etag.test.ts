@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
   let hooks = 0;
   const targets = () => {
     hooks += 1;
-    return target.at(`/${hooks}`);
+    return target.urlOf(`/${hooks}`);
   };
   const EVENT = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   const TAG = /^"[\w-]{22}"$/;

@@ -83,7 +83,7 @@ export async function findStoredResponse(
     .executeTakeFirst();
   if (row === undefined) return undefined;
   requireSameRequest(idempotentCall, row.fingerprint);
-  const createdProperty = row.location === '' ? {} : { created: row.location };
+  const createdProperty = row.location === '' ? {} : { createdPath: row.location };
   return { body: JSON.parse(row.body), ...createdProperty, replayedStatus: row.status };
 }
 
@@ -142,11 +142,11 @@ export async function runOnce(
     account_id: write.accountId,
     fingerprint: idempotentCall.fingerprint,
     status,
-    location: result.created ?? '',
+    location: result.createdPath ?? '',
     body: JSON.stringify(toStorableBody(result.body)),
     answered_at: write.now,
   });
-  tx.withCommit(storePromise);
+  tx.sendWithCommit(storePromise);
   return result;
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
-import { areSlicesLoaded, iterateSlices, waitForNextSlice } from './page-slices.ts';
+import { areSlicesLoaded, iterateSlices, waitForSliceTurn } from './page-slices.ts';
 import type { Page, PageRequest, PageSlice } from './pagination.ts';
 
 /** Maximum size of a page. A page of a single record may be larger. */
@@ -94,7 +94,7 @@ export async function serializePage(pendingPage: PendingPage, deps: SerializePag
       sliceResult.done !== true;
       sliceResult = await remainingSlices.next()
     ) {
-      if (pageWriter.recordCount > 0 || sliceResult.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForNextSlice();
+      if (pageWriter.recordCount > 0 || sliceResult.value.rows.length > MAX_IMMEDIATE_ROWS) await waitForSliceTurn();
       await pageWriter.addSlice(sliceResult.value, serializeRow);
       if (pageWriter.isFull || isRequestOver()) break;
       if (pageWriter.pageBytes <= LARGE_PAGE_BYTES) continue;
@@ -174,7 +174,7 @@ class PageWriter {
       this.#lastRecord = { slice, index };
       if (this.#textBytes < MAX_ITERATION_BYTES) continue;
       this.#encodeTexts();
-      await waitForNextSlice();
+      await waitForSliceTurn();
     }
   }
 

@@ -9,7 +9,7 @@ import { requirePermission } from '../auth/authenticate.ts';
 import { budgetOf, type RateBudget, type RateLimits } from '../auth/rate-limits.ts';
 import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
 import type { BodyReader, ParsedBody } from '../body/read-body.ts';
-import { type FollowDeps, respondWithFeed } from '../feed/follow-route.ts';
+import { type FeedRouteDeps, respondWithFeed } from '../feed/follow-route.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
 import { parseId } from '../fields/field.ts';
 import { quotaOwnerOf, type RequestSlots } from '../server/request-slots.ts';
@@ -57,7 +57,7 @@ export type MountDeps = {
   readonly clock: Clock;
   readonly baseUrl: () => string;
   readonly feedWaiters: FeedWaiters;
-  readonly limits: Pick<RateLimits, 'countCall'>;
+  readonly rateLimits: Pick<RateLimits, 'countCall'>;
   readonly bodyReader: Pick<BodyReader, 'read' | 'readWithStreamedField'>;
   readonly requestSlots: RequestSlots;
   /** Whether the account has reached its pending-delivery quota. */
@@ -72,7 +72,7 @@ type CompiledRoute = {
   /** The GET route to whose response the preconditions of a change apply. */
   readonly representationRoute: ReturnType<typeof findRepresentationRoute>;
   readonly sendsEtag: boolean;
-  readonly shownOnceNames: readonly string[];
+  readonly shownOnceFieldNames: readonly string[];
 };
 
 /** The parsed headers of a request, and the limits that apply to its response. */
@@ -101,7 +101,7 @@ export function mountRouteGroup(app: FastifyInstance, group: RouteGroup, deps: M
         request.caller = caller;
         const { budget, permission } = request.routeOptions.config;
         // Rate-limit here: the caller is known and no work has been done.
-        deps.limits.countCall(caller, budget ?? 'reads', reply);
+        deps.rateLimits.countCall(caller, budget ?? 'reads', reply);
         // 404 takes precedence over all later problems (C4).
         if (request.is404) throw notFound();
         // Check the permission before the body is read (C2).
@@ -140,7 +140,7 @@ function compileRoute(route: Route, routes: readonly Route[]): CompiledRoute {
     route,
     representationRoute: findRepresentationRoute(route, routes),
     sendsEtag: hasEtag(route, routes),
-    shownOnceNames: shownOnceFieldNamesOf(route),
+    shownOnceFieldNames: shownOnceFieldNamesOf(route),
   };
 }
 
@@ -163,7 +163,7 @@ function addRoute(
     const caller = requireCaller(request, group);
     deps.requestSlots.acquireCallerSlot(request, reply, caller);
     if (route.mode === 'follow') {
-      return respondWithFeed(request, reply, caller, input, createFollowDeps(request, reply, route, group, deps));
+      return respondWithFeed(request, reply, caller, input, createFeedRouteDeps(request, reply, route, group, deps));
     }
     const requestOptions: RequestOptions = {
       clientIp: request.ip,
@@ -267,13 +267,13 @@ function createAccountView(caller: Caller, { store, clock }: MountDeps): Account
   return new AccountView(store.read, caller.accountId, clock.now());
 }
 
-function createFollowDeps(
+function createFeedRouteDeps(
   request: FastifyRequest,
   reply: FastifyReply,
-  route: FollowDeps['route'],
+  route: FeedRouteDeps['route'],
   group: RouteGroup,
   deps: MountDeps,
-): FollowDeps {
+): FeedRouteDeps {
   return {
     route,
     feedWaiters: deps.feedWaiters,
@@ -322,7 +322,7 @@ async function executeRoute(
 }
 
 async function runInTransaction(
-  { representationRoute, shownOnceNames }: CompiledRoute,
+  { representationRoute, shownOnceFieldNames }: CompiledRoute,
   route: Extract<Route, { mode: 'write' }>,
   caller: Caller,
   input: RouteInput,
@@ -350,10 +350,10 @@ async function runInTransaction(
     const resultPromise =
       idempotentCall === undefined
         ? runRoute()
-        : runOnce(tx, write, idempotentCall, route.status, runRoute, (body) => omitFields(shownOnceNames, body));
+        : runOnce(tx, write, idempotentCall, route.status, runRoute, (body) => omitFields(shownOnceFieldNames, body));
     const [reauthorization, settledResult] = await Promise.allSettled([reauthorizationPromise, resultPromise]);
     if (reauthorization.status === 'rejected') throw reauthorization.reason;
-    if (!reauthorization.value) throw new Problem(group.unauthenticatedProblem);
+    if (!reauthorization.value) throw new Problem(group.unauthenticatedProblemCode);
     if (settledResult.status === 'rejected') throw settledResult.reason;
     return settledResult.value;
   };
@@ -377,7 +377,7 @@ async function runInSteps(
       async (tx) => {
         const write = new AccountWrite(tx, accountId, clock.now(), 'exclusive', { ...caller, source: clientIp });
         write.mayEnqueue = mayEnqueue;
-        if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblem);
+        if (!(await group.reauthorize(tx, caller))) throw new Problem(group.unauthenticatedProblemCode);
         return work(write, tx);
       },
       { accountId, userId, lockMode: 'exclusive' },
@@ -399,19 +399,19 @@ async function runInSteps(
 
 function sendResult(
   reply: FastifyReply,
-  { route, sendsEtag, shownOnceNames }: CompiledRoute,
+  { route, sendsEtag, shownOnceFieldNames }: CompiledRoute,
   { preconditions, beforeSending }: RequestOptions,
   routeResult: RouteResult,
   groupUrl: string,
 ): FastifyReply {
   // The request timeout may have sent a response already.
   if (reply.sent) return reply;
-  if (routeResult.created !== undefined) reply.header('location', groupUrl + routeResult.created);
+  if (routeResult.createdPath !== undefined) reply.header('location', groupUrl + routeResult.createdPath);
   if (routeResult.replayedStatus !== undefined) reply.header('idempotency-replayed', 'true');
   const bodyText = JSON.stringify(routeResult.body);
   if (sendsEtag) {
     const etag = etagOf(
-      shownOnceNames.length === 0 ? bodyText : JSON.stringify(omitFields(shownOnceNames, routeResult.body)),
+      shownOnceFieldNames.length === 0 ? bodyText : JSON.stringify(omitFields(shownOnceFieldNames, routeResult.body)),
     );
     reply.header('etag', etag);
     if (route.mode === 'read') {
@@ -442,6 +442,6 @@ function parseIds(pathIdNames: readonly string[], request: FastifyRequest): Reco
 }
 
 function requireCaller(request: FastifyRequest, group: RouteGroup): Caller {
-  if (request.caller === undefined) throw new Problem(group.unauthenticatedProblem);
+  if (request.caller === undefined) throw new Problem(group.unauthenticatedProblemCode);
   return request.caller;
 }

@@ -211,11 +211,11 @@ export function deriveSchemaNames(routes: readonly Route[]): SchemaNames {
  */
 const RECORD_NAME_RULES: readonly (readonly [matches: (route: Route) => boolean, name: (route: Route) => string])[] = [
   [
-    (route) => isReadRoute(route) && !isListRoute(route) && route.path.endsWith('}'),
+    (route) => isObjectGetRoute(route) && !isListRoute(route) && route.path.endsWith('}'),
     (route) => resourceTypeNameOf(route),
   ],
-  [(route) => isReadRoute(route) && isListRoute(route), (route) => `${resourceTypeNameOf(route)}ListItem`],
-  [(route) => isReadRoute(route) && !isListRoute(route), (route) => `${resourceTypeNameOf(route)}Detail`],
+  [(route) => isObjectGetRoute(route) && isListRoute(route), (route) => `${resourceTypeNameOf(route)}ListItem`],
+  [(route) => isObjectGetRoute(route) && !isListRoute(route), (route) => `${resourceTypeNameOf(route)}Detail`],
   [(route) => route.status === 201 && actionOf(route) === undefined, (route) => `${resourceTypeNameOf(route)}Created`],
   [
     (route) => route.responseSchema.type === 'object',
@@ -224,7 +224,7 @@ const RECORD_NAME_RULES: readonly (readonly [matches: (route: Route) => boolean,
   ],
 ];
 
-const isReadRoute = (route: Route) => route.method === 'GET' && route.responseSchema.type === 'object';
+const isObjectGetRoute = (route: Route) => route.method === 'GET' && route.responseSchema.type === 'object';
 const dataSchemaOf = ({ responseSchema }: Route) =>
   (responseSchema.properties as Readonly<Record<string, JsonSchema>> | undefined)?.data;
 const hasEnvelope = (route: Route) => dataSchemaOf(route) !== undefined;

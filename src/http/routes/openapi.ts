@@ -25,7 +25,7 @@ export function problemCodesOf(route: Route): readonly ProblemCode[] {
   if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps')
     problemCodes.push('not_permitted');
   const hasRequestHeaders = requestHeadersOf(route).length > 0;
-  if (Object.keys(route.parameters).length > 0 || route.body !== undefined || hasRequestHeaders)
+  if (Object.keys(route.parameters).length > 0 || route.bodySchema !== undefined || hasRequestHeaders)
     problemCodes.push('invalid_input');
   if (route.method === 'POST') problemCodes.push('idempotency_in_progress', 'idempotency_mismatch');
   if (route.supportsPreconditions) problemCodes.push('precondition_failed');
@@ -78,7 +78,7 @@ export type Webhook = {
   readonly description: string;
   readonly tag: string;
   readonly headers: readonly HeaderParameter[];
-  readonly body: JsonSchema;
+  readonly bodySchema: JsonSchema;
   /** Meaning of the target's response, by status. */
   readonly responses: Readonly<Record<string, string>>;
 };
@@ -194,9 +194,9 @@ function describeOperation(
     schema: schemas.toPortableSchema(parameter.schema),
   }));
   const requestBodyEntry =
-    route.body === undefined
+    route.bodySchema === undefined
       ? {}
-      : { requestBody: createRequestBody(schemas.addNamed(names.getRequestBodyName(route), route.body)) };
+      : { requestBody: createRequestBody(schemas.addNamed(names.getRequestBodyName(route), route.bodySchema)) };
   return {
     operationId: names.getOperationId(route),
     summary: route.description,
@@ -236,7 +236,7 @@ const toHeaderParameter = ({ name, description, schema, required = false }: Head
 const createRequestBody = (schema: JsonSchema) => ({ required: true, content: { 'application/json': { schema } } });
 
 function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<string, unknown> {
-  const { operationId, summary, description, tag, headers, body, responses } = webhook;
+  const { operationId, summary, description, tag, headers, bodySchema, responses } = webhook;
   return {
     operationId,
     summary,
@@ -245,7 +245,7 @@ function describeWebhook(webhook: Webhook, schemas: SchemaCollector): Record<str
     // A webhook has no API key, because the service calls the target.
     security: [],
     parameters: headers.map(toHeaderParameter),
-    requestBody: createRequestBody(schemas.toPortableSchema(body)),
+    requestBody: createRequestBody(schemas.toPortableSchema(bodySchema)),
     responses: Object.fromEntries(Object.entries(responses).map(([status, description]) => [status, { description }])),
   };
 }

@@ -30,7 +30,7 @@ let iterationIndex = 0;
  * each event-loop iteration runs at most one slice. Many long responses therefore delay a short response no more than
  * one long response does.
  */
-export function waitForNextSlice(): Promise<void> {
+export function waitForSliceTurn(): Promise<void> {
   return new Promise((resolve) => {
     waitingSlices.push(resolve);
     if (waitingSlices.length === 1) setImmediate(runNextSlice);
@@ -50,7 +50,7 @@ function runNextSlice(): void {
 }
 
 /** Returns a page with each row converted. */
-export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Shown): Page<Shown> {
+export function mapRows<Row, ResultRow>(page: Page<Row>, convert: (row: Row) => ResultRow): Page<ResultRow> {
   const { slices, ...rest } = page;
   if (areSlicesLoaded(slices))
     return { ...rest, slices: slices.map((slice) => ({ ...slice, rows: slice.rows.map(convert) })) };
@@ -64,10 +64,10 @@ export function mapRows<Row, Shown>(page: Page<Row>, convert: (row: Row) => Show
  *
  * @param load returns the rows of a slice with their additional data, in the same order and in one or more parts
  */
-export function expandRows<Row, Shown>(
+export function expandRows<Row, ResultRow>(
   page: Page<Row>,
-  load: (rows: readonly Row[]) => AsyncIterable<readonly Shown[]>,
-): Page<Shown> {
+  load: (rows: readonly Row[]) => AsyncIterable<readonly ResultRow[]>,
+): Page<ResultRow> {
   async function* expandSlices() {
     for await (const slice of page.slices) yield* splitSlice(slice, load(slice.rows));
   }
@@ -75,10 +75,10 @@ export function expandRows<Row, Shown>(
 }
 
 /** Replaces a slice by consecutive slices, one for each part of its rows. */
-async function* splitSlice<Shown>(
+async function* splitSlice<ResultRow>(
   { cursorAfter }: PageSlice<unknown>,
-  parts: AsyncIterable<readonly Shown[]>,
-): AsyncGenerator<PageSlice<Shown>, void> {
+  parts: AsyncIterable<readonly ResultRow[]>,
+): AsyncGenerator<PageSlice<ResultRow>, void> {
   let nextIndex = 0;
   for await (const rows of parts) {
     const firstIndex = nextIndex;
@@ -94,10 +94,10 @@ async function* splitSlice<Shown>(
  * @param load returns the rows with their additional data, in the same order; undefined if they are too large together.
  * A single row is never too large.
  */
-export async function expandInHalves<Row, Shown>(
+export async function expandInHalves<Row, ResultRow>(
   page: Page<Row>,
-  load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
-): Promise<Page<Shown>> {
+  load: (rows: readonly Row[]) => Promise<readonly ResultRow[] | undefined>,
+): Promise<Page<ResultRow>> {
   if (page.isLarge) return expandRows(page, (rows) => loadInHalves(rows, load));
   const sliceIterator = iterateSlices(page);
   const firstResult = await sliceIterator.next();
@@ -112,7 +112,7 @@ export async function expandInHalves<Row, Shown>(
   return { ...page, slices: expandSlices(firstResult.value), isLarge: loadedRows === undefined };
 }
 
-async function* yieldOnce<Shown>(rows: readonly Shown[]): AsyncGenerator<readonly Shown[], void> {
+async function* yieldOnce<ResultRow>(rows: readonly ResultRow[]): AsyncGenerator<readonly ResultRow[], void> {
   yield rows;
 }
 
@@ -120,17 +120,17 @@ export async function* iterateSlices<Row>({ slices }: Page<Row>): AsyncGenerator
   yield* slices;
 }
 
-async function* loadInHalves<Row, Shown>(
+async function* loadInHalves<Row, ResultRow>(
   rows: readonly Row[],
-  load: (rows: readonly Row[]) => Promise<readonly Shown[] | undefined>,
-): AsyncGenerator<readonly Shown[], void> {
+  load: (rows: readonly Row[]) => Promise<readonly ResultRow[] | undefined>,
+): AsyncGenerator<readonly ResultRow[], void> {
   const loadedRows = await load(rows);
   if (loadedRows !== undefined) {
     yield loadedRows;
     return;
   }
   if (rows.length < 2) throw new Error('a single row must not be too large');
-  await waitForNextSlice();
+  await waitForSliceTurn();
   const middle = rows.length >> 1;
   yield* loadInHalves(rows.slice(0, middle), load);
   yield* loadInHalves(rows.slice(middle), load);

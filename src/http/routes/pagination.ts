@@ -2,7 +2,7 @@ import type { JsonSchema } from '../fields/field.ts';
 import type { QueryParameter } from './query-parameters.ts';
 
 /** Maximum and default number of records of a page (limit of the specification). */
-export const MAX_RECORDS = 1_000;
+export const MAX_RECORDS_PER_PAGE = 1_000;
 
 /**
  * The page that a request asks for. With a cursor in `after` (keyset pagination), the page begins after the record of
@@ -38,11 +38,11 @@ export type Page<Row> = {
 export const pagingParameters = {
   limit: {
     description: 'Maximum number of records to return; values above 1000 are treated as 1000.',
-    schema: { type: 'integer', minimum: 1, default: MAX_RECORDS },
+    schema: { type: 'integer', minimum: 1, default: MAX_RECORDS_PER_PAGE },
     errorMessage: 'must be a whole number of at least 1',
     parse(text) {
       const limit = parseWholeNumber(text);
-      return limit === undefined || limit < 1 ? undefined : Math.min(limit, MAX_RECORDS);
+      return limit === undefined || limit < 1 ? undefined : Math.min(limit, MAX_RECORDS_PER_PAGE);
     },
   },
   offset: {
@@ -80,7 +80,7 @@ export function createListResponseSchema(recordSchema: JsonSchema): JsonSchema {
         required: ['offset', 'limit', 'total_records'],
         properties: {
           offset: countSchema,
-          limit: { type: 'integer', minimum: 1, maximum: MAX_RECORDS },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_RECORDS_PER_PAGE },
           total_records: countSchema,
         },
       },

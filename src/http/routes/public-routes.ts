@@ -38,7 +38,7 @@ export type PublicRoute = {
   /** The path below `/console`. */
   readonly path: string;
   readonly description: string;
-  readonly body: JsonSchema | undefined;
+  readonly bodySchema: JsonSchema | undefined;
   run(request: PublicRequest): Promise<PublicResult>;
 };
 

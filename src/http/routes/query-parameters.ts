@@ -1,6 +1,6 @@
 import { isStorable } from '../../control-characters.ts';
 import { type FieldError, invalidInput } from '../../problems.ts';
-import { parseDay } from '../fields/dates.ts';
+import { parseCompactDay } from '../fields/dates.ts';
 import { type JsonSchema, parseId } from '../fields/field.ts';
 import { isValidText } from '../fields/validate-body.ts';
 
@@ -25,7 +25,7 @@ export type ParsedParameters<P extends QueryParameters> = { [K in keyof P]?: Val
 export type RawQuery = Readonly<Record<string, readonly (string | null)[] | undefined>>;
 
 /** Parses a query string. Names that cannot be decoded are ignored, like all unknown ones. */
-export function parseQuery(query: string): RawQuery {
+export function decodeQuery(query: string): RawQuery {
   const valuesByName: Record<string, (string | null)[]> = Object.create(null);
   if (query === '') return valuesByName;
   for (const pair of query.split('&')) {
@@ -50,7 +50,10 @@ function decodeComponent(text: string): string | null {
  * Parses the known parameters of a query string; unknown parameters are ignored. Throws `invalid_input` with all
  * invalid and all repeated parameters (C4).
  */
-export function readQuery<P extends QueryParameters>(parameters: P, rawQuery: RawQuery): ParsedParameters<P> {
+export function parseQueryParameters<P extends QueryParameters>(
+  parameters: P,
+  rawQuery: RawQuery,
+): ParsedParameters<P> {
   const parsedValues: Record<string, unknown> = {};
   const errors: FieldError[] = [];
   for (const field in parameters) {
@@ -79,7 +82,7 @@ export const dayParameter = (description: string): QueryParameter<string> => ({
   description,
   schema: { type: 'string', pattern: '^\\d{8}$' },
   errorMessage: 'must be a real calendar day written yyyymmdd',
-  parse: parseDay,
+  parse: parseCompactDay,
 });
 
 /** A parameter for a text of 1 to 255 characters. */

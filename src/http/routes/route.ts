@@ -10,7 +10,7 @@ import {
   createRecordSchema,
   type Fields,
   type JsonSchema,
-  type OutputOf,
+  type StoredRecordOf,
   serializeRecord,
 } from '../fields/field.ts';
 import { type BodySpec, createChangeBodySpec, createCreationBodySpec } from '../fields/validate-body.ts';
@@ -18,12 +18,17 @@ import { loadFirstSlice, type PendingPage } from './list-response.ts';
 import {
   createListResponseSchema,
   createRecordResponseSchema,
-  MAX_RECORDS,
+  MAX_RECORDS_PER_PAGE,
   type Page,
   type PageRequest,
   pagingParameters,
 } from './pagination.ts';
-import { type ParsedParameters, type QueryParameters, type RawQuery, readQuery } from './query-parameters.ts';
+import {
+  type ParsedParameters,
+  parseQueryParameters,
+  type QueryParameters,
+  type RawQuery,
+} from './query-parameters.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -43,7 +48,7 @@ export type RouteResult = {
   readonly pendingPage?: PendingPage;
   /** The status of the stored response, if this is an idempotent replay (X4). */
   readonly replayedStatus?: number;
-  readonly created?: string;
+  readonly createdPath?: string;
 };
 
 /** The start of a feed read: after a cursor, after the newest entry (`latest`), or at the oldest entry (undefined). */
@@ -53,8 +58,8 @@ export type FeedRequest = { readonly after: number | 'latest' | undefined; reado
  * Feed entries after a cursor. Each entry has its cursor, its event kind and its serialized form. `nextCursor` is the
  * cursor to continue with; it also passes entries that were skipped. `isEnd` is true at the end of the feed.
  */
-export type FeedSlice = {
-  readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly output: unknown }[];
+export type SerializedFeedPage = {
+  readonly entries: readonly { readonly cursor: number; readonly kind: string; readonly serializedEntry: unknown }[];
   readonly nextCursor: number;
   readonly isEnd: boolean;
 };
@@ -74,7 +79,7 @@ export type Route = {
   readonly permission: Permission | undefined;
   readonly parameters: QueryParameters;
   /** Schema of the JSON body; undefined if the route reads no body. */
-  readonly body: JsonSchema | undefined;
+  readonly bodySchema: JsonSchema | undefined;
   /** A field of the body whose text is streamed to a file; the parsed body contains a placeholder for it. */
   readonly streamedField?: StreamedField;
   /** Status of a successful response. */
@@ -101,7 +106,7 @@ export type Route = {
         caller: Caller,
         parameterValues: Readonly<Record<string, unknown>>,
         feedRequest: FeedRequest,
-      ): Promise<FeedSlice>;
+      ): Promise<SerializedFeedPage>;
     }
   | {
       readonly mode: 'write';
@@ -132,7 +137,7 @@ export type WriteSteps = {
 };
 
 /** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
-export function writeWithPreparation<T>(handlers: {
+export function defineWriteWithPreparation<T>(handlers: {
   /** @param clientIp the caller's IP address */
   prepare(caller: Caller, input: RouteInput, view: AccountView, clientIp: string): Promise<T>;
   run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: T): Promise<RouteResult>;
@@ -162,13 +167,13 @@ export function defineListRoute<Path extends string, P extends QueryParameters, 
   definition: RouteHead<Path> & {
     parameters: P;
     fields: F;
-    call: (
+    handle: (
       view: AccountView,
       caller: Caller,
       parameterValues: ParsedParameters<P>,
       paging: PageRequest,
       ids: PathIds<Path>,
-    ) => Promise<Page<OutputOf<F>>>;
+    ) => Promise<Page<StoredRecordOf<F>>>;
   },
 ): Route {
   const parameters = { ...definition.parameters, ...pagingParameters };
@@ -176,16 +181,21 @@ export function defineListRoute<Path extends string, P extends QueryParameters, 
     ...routeHeadOf(definition),
     method: 'GET',
     parameters,
-    body: undefined,
+    bodySchema: undefined,
     status: 200,
     responseSchema: createListResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: [],
     supportsPreconditions: false,
     mode: 'read',
     async run(view, caller, input) {
-      const { limit = MAX_RECORDS, offset = 0, after, ...given } = readQuery(parameters, input.query);
+      const {
+        limit = MAX_RECORDS_PER_PAGE,
+        offset = 0,
+        after,
+        ...given
+      } = parseQueryParameters(parameters, input.query);
       const paging = { offset, limit, after };
-      const page = await definition.call(
+      const page = await definition.handle(
         view,
         caller,
         given as ParsedParameters<P>,
@@ -202,14 +212,14 @@ export function defineListRoute<Path extends string, P extends QueryParameters, 
 export function defineGetRoute<Path extends string, F extends Fields>(
   definition: RouteHead<Path> & {
     fields: F;
-    call: (view: AccountView, caller: Caller, ids: PathIds<Path>) => Promise<OutputOf<F>>;
+    handle: (view: AccountView, caller: Caller, ids: PathIds<Path>) => Promise<StoredRecordOf<F>>;
   },
 ): Route {
   return {
     ...routeHeadOf(definition),
     method: 'GET',
     parameters: {},
-    body: undefined,
+    bodySchema: undefined,
     status: 200,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: [],
@@ -217,7 +227,7 @@ export function defineGetRoute<Path extends string, F extends Fields>(
     mode: 'read',
     run: async (view, caller, input) => ({
       body: {
-        data: serializeRecord(definition.fields, await definition.call(view, caller, input.ids as PathIds<Path>)),
+        data: serializeRecord(definition.fields, await definition.handle(view, caller, input.ids as PathIds<Path>)),
       },
     }),
   };
@@ -239,7 +249,12 @@ export function defineCreateRoute<
     lockMode?: LockMode;
     /** The path of the created record: its collection, and the field with its id. */
     location: { collectionPath: string; idField: K };
-    call: (write: AccountWrite, caller: Caller, input: CreationInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
+    handle: (
+      write: AccountWrite,
+      caller: Caller,
+      input: CreationInput<T>,
+      ids: PathIds<Path>,
+    ) => Promise<StoredRecordOf<F>>;
   },
 ): Route {
   const bodySpec = createCreationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
@@ -247,7 +262,7 @@ export function defineCreateRoute<
     ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
-    body: bodySpec.schema,
+    bodySchema: bodySpec.schema,
     status: 201,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: definition.recordedKinds,
@@ -259,11 +274,11 @@ export function defineCreateRoute<
     async run(write, caller, input) {
       const record = serializeRecord(
         definition.fields,
-        await definition.call(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
+        await definition.handle(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
       );
       return {
         body: { data: record },
-        created: `${definition.location.collectionPath}/${record[definition.location.idField]}`,
+        createdPath: `${definition.location.collectionPath}/${record[definition.location.idField]}`,
       };
     },
   };
@@ -276,7 +291,12 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     /** Input fields, if they differ from the output fields. */
     inputFields?: T;
     recordedKinds: readonly string[];
-    call: (write: AccountWrite, caller: Caller, input: ChangeInput<T>, ids: PathIds<Path>) => Promise<OutputOf<F>>;
+    handle: (
+      write: AccountWrite,
+      caller: Caller,
+      input: ChangeInput<T>,
+      ids: PathIds<Path>,
+    ) => Promise<StoredRecordOf<F>>;
   },
 ): Route {
   const bodySpec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
@@ -284,7 +304,7 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     ...routeHeadOf(definition),
     method: 'PUT',
     parameters: {},
-    body: bodySpec.schema,
+    bodySchema: bodySpec.schema,
     status: 200,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: definition.recordedKinds,
@@ -296,7 +316,7 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
         body: {
           data: serializeRecord(
             definition.fields,
-            await definition.call(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
+            await definition.handle(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
           ),
         },
       };
@@ -308,14 +328,14 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
 export function defineDeleteRoute<Path extends string>(
   definition: RouteHead<Path> & {
     recordedKinds: readonly string[];
-    call: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<void>;
+    handle: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<void>;
   },
 ): Route {
   return {
     ...routeHeadOf(definition),
     method: 'DELETE',
     parameters: {},
-    body: undefined,
+    bodySchema: undefined,
     status: 200,
     responseSchema: { type: 'array', maxItems: 0, items: {} },
     recordedKinds: definition.recordedKinds,
@@ -324,7 +344,7 @@ export function defineDeleteRoute<Path extends string>(
     mode: 'write',
     lockMode: 'exclusive',
     async run(write, caller, input) {
-      await definition.call(write, caller, input.ids as PathIds<Path>);
+      await definition.handle(write, caller, input.ids as PathIds<Path>);
       return { body: [] };
     },
   };
@@ -335,14 +355,14 @@ export function defineActionRoute<Path extends string, F extends Fields>(
   definition: RouteHead<Path> & {
     status: 200 | 202;
     fields: F;
-    call: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<OutputOf<F>>;
+    handle: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<StoredRecordOf<F>>;
   },
 ): Route {
   return {
     ...routeHeadOf(definition),
     method: 'POST',
     parameters: {},
-    body: undefined,
+    bodySchema: undefined,
     status: definition.status,
     responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
     recordedKinds: [],
@@ -351,7 +371,7 @@ export function defineActionRoute<Path extends string, F extends Fields>(
     lockMode: 'exclusive',
     run: async (write, caller, input) => ({
       body: {
-        data: serializeRecord(definition.fields, await definition.call(write, caller, input.ids as PathIds<Path>)),
+        data: serializeRecord(definition.fields, await definition.handle(write, caller, input.ids as PathIds<Path>)),
       },
     }),
   };

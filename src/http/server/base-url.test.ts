@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rawRequest } from '../../../test/kit/network/raw-http.ts';
+import { sendRawRequest } from '../../../test/kit/network/raw-http.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -27,7 +27,7 @@ for (const { test, testService } of stores) {
       const at = carillon.service.url;
       const post = (path: string, host: string, body: string) => {
         const lines = [`POST ${path} HTTP/1.1`, host, ...hostHeaders, ...who, `content-length: ${body.length}`];
-        return rawRequest(at, lines, body);
+        return sendRawRequest(at, lines, body);
       };
       const hook = await post('/v2/hooks', 'host: evil.test', `{"event":"new_client","target_url":"${target.url}"}`);
       assert.match(hook.head, new RegExp(`^location: ${base}/v2/hooks/${JSON.parse(hook.body).id}\\r$`, 'im'));
@@ -36,19 +36,19 @@ for (const { test, testService } of stores) {
         assert.equal(created.status, 201);
         const { client_id } = JSON.parse(created.body).data;
         assert.match(created.head, new RegExp(`^location: ${base}/v2/clients/${client_id}\\r$`, 'im'));
-        const problem = await rawRequest(at, ['GET /v2/clients/999 HTTP/1.1', host, ...hostHeaders, ...who]);
+        const problem = await sendRawRequest(at, ['GET /v2/clients/999 HTTP/1.1', host, ...hostHeaders, ...who]);
         assert.equal(JSON.parse(problem.body).type, `${base}/problems/not_found`);
         for (const response of [created, problem]) assert.doesNotMatch(response.head + response.body, /evil/);
       }
       for (const first of ['GET /v2/clients?limit=1 HTTP/1.1', 'GET http://evil.test/v2/clients?limit=1 HTTP/1.1']) {
-        const list = await rawRequest(at, [first, 'host: evil.test', ...hostHeaders, ...who]);
+        const list = await sendRawRequest(at, [first, 'host: evil.test', ...hostHeaders, ...who]);
         const link = /^link: <([^>]*)>; rel="next"\r$/im.exec(list.head);
         assert.match(link?.[1] ?? '', new RegExp(`^${base}/v2/clients\\?limit=1&offset=1&after=[\\w-]+$`), first);
       }
       await target.waitForArrivals(3);
       for (const { resourceUrl } of target.received)
         assert.ok(resourceUrl.startsWith(`${base}/v2/clients/`), resourceUrl);
-      const document = await rawRequest(at, ['GET /openapi.json HTTP/1.1', 'host: evil.test', ...hostHeaders]);
+      const document = await sendRawRequest(at, ['GET /openapi.json HTTP/1.1', 'host: evil.test', ...hostHeaders]);
       assert.deepEqual(JSON.parse(document.body).servers, [{ url: base }]);
     });
   }

@@ -37,7 +37,7 @@ export class BatchedResponses {
 
   /** The subclass of `ServerResponse` that batches responses; pass it to `createServer`. */
   get responseClass(): typeof ServerResponse {
-    const cork = (socket: Socket | null, isLong: boolean) => this.#cork(socket, isLong);
+    const cork = (socket: Socket | null, isLongResponse: boolean) => this.#cork(socket, isLongResponse);
     const mayKeepAlive = (request: IncomingMessage) => !this.#isStopped && isBodyDroppable(request);
     return class<R extends IncomingMessage> extends ServerResponse<R> {
       override writeHead(
@@ -61,10 +61,10 @@ export class BatchedResponses {
     this.#flush();
   }
 
-  #cork(socket: Socket | null, isLong: boolean): void {
+  #cork(socket: Socket | null, isLongResponse: boolean): void {
     if (socket === null || this.#corkedSockets.has(socket)) return;
     if (!this.#patchedSockets.has(socket)) this.#patchUncork(socket);
-    if (this.#isStopped || isLong) return;
+    if (this.#isStopped || isLongResponse) return;
     if (this.#corkedBatch.length === MAX_RESPONSES_PER_BATCH) this.#flush();
     socket.cork();
     this.#corkedSockets.add(socket);

@@ -41,7 +41,7 @@ export type ConnectionDeadlines = Readonly<Record<'headersMs' | 'keepAliveMs' | 
 export class Connection {
   readonly socket: Socket;
   /** The quota owner to which the connection itself is charged: its client network, or all trusted proxies. */
-  readonly networkOwner: QuotaOwner;
+  readonly quotaOwner: QuotaOwner;
   phase: ConnectionPhase = 'head';
   /** The time at which the phase began, in milliseconds of `RunningTime`. */
   phaseSince: number;
@@ -66,12 +66,12 @@ export class Connection {
   /** `socket.bytesRead` at the first check of the deadlines in this phase. */
   #bytesReadAtFirstCheck: number | undefined;
   /** When the client last read enough bytes, and the counters at that time; undefined if no bytes are buffered. */
-  #stallState: { stalledSince: number; deliveredBytes: number; bufferedBytes: number } | undefined;
+  #stallState: { stalledSince: number; acceptedBytes: number; bufferedBytes: number } | undefined;
 
-  constructor(socket: Socket, networkOwner: QuotaOwner, now: number) {
+  constructor(socket: Socket, quotaOwner: QuotaOwner, now: number) {
     this.socket = socket;
-    this.networkOwner = networkOwner;
-    this.responseOwner = networkOwner;
+    this.quotaOwner = quotaOwner;
+    this.responseOwner = quotaOwner;
     this.phaseSince = now;
   }
 
@@ -89,7 +89,7 @@ export class Connection {
     now: number,
     { headersMs, keepAliveMs, dropMs, stallMs }: ConnectionDeadlines,
   ): CloseReason | 'idle' | undefined {
-    if (this.#stalledMs(now) >= stallMs) return 'unread';
+    if (this.#measureStalledMs(now) >= stallMs) return 'unread';
     const ageMs = now - this.phaseSince;
     if (this.phase === 'head') return ageMs >= headersMs ? 'head_timeout' : undefined;
     if (this.phase === 'body') return this.pendingBody?.isTooSlow(ageMs) === true ? 'body_timeout' : undefined;
@@ -109,17 +109,17 @@ export class Connection {
   }
 
   /** Milliseconds since the client last read enough bytes; 0 if no bytes are buffered. */
-  #stalledMs(now: number): number {
+  #measureStalledMs(now: number): number {
     const bufferedBytes = this.socket.writableLength;
     if (bufferedBytes === 0) {
       this.#stallState = undefined;
       return 0;
     }
-    const deliveredBytes = deliveredBytesOf(this.socket);
-    const { stalledSince, ...before } = this.#stallState ?? { stalledSince: now, deliveredBytes, bufferedBytes };
-    const hasProgressed = deliveredBytes - before.deliveredBytes >= Math.min(before.bufferedBytes, MIN_READ_BYTES);
+    const acceptedBytes = acceptedBytesOf(this.socket);
+    const { stalledSince, ...before } = this.#stallState ?? { stalledSince: now, acceptedBytes, bufferedBytes };
+    const hasProgressed = acceptedBytes - before.acceptedBytes >= Math.min(before.bufferedBytes, MIN_READ_BYTES);
     this.#stallState = hasProgressed
-      ? { stalledSince: now, deliveredBytes, bufferedBytes }
+      ? { stalledSince: now, acceptedBytes, bufferedBytes }
       : { stalledSince, ...before };
     return now - this.#stallState.stalledSince;
   }
@@ -132,7 +132,7 @@ export class Connection {
 type SocketHandle = { readonly bytesWritten: number; readonly writeQueueSize: number };
 
 /** Number of bytes that the kernel has accepted from a socket, including the accepted part of a write in progress. */
-function deliveredBytesOf(socket: Socket): number {
+function acceptedBytesOf(socket: Socket): number {
   const socketHandle: SocketHandle | null | undefined = Reflect.get(socket, '_handle');
   return socketHandle == null ? 0 : socketHandle.bytesWritten - socketHandle.writeQueueSize;
 }

@@ -3,15 +3,15 @@ import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
-import { requestText } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest } from '../../../test/kit/network/raw-http.ts';
 import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { waitForNextIteration } from '../routes/page-slices.ts';
 import { ConnectionTracker } from './connections.ts';
-import { ResponseBuffers } from './unread-responses.ts';
+import { UnreadResponseQuota } from './unread-responses.ts';
 
 const { test, testService } = sqlite;
 
@@ -36,7 +36,7 @@ async function openConnection(t: TestContext, { baseUrl }: TestService) {
 
 function getText(path: string, { headers }: Pick<ApiUser, 'headers'>, ...more: readonly string[]): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines, ...more]);
+  return formatRequest([`GET ${path} HTTP/1.1`, 'host: x', ...lines, ...more]);
 }
 
 test('garbage behind a waiting request is not read, and a flood of requests behind a rejected one is disconnected', async (t) => {
@@ -108,7 +108,7 @@ test('a request that is shed during a shutdown closes its connection, and nothin
   const late = await openConnection(t, carillon);
   late.socket.write(user.slice(0, -2));
   const inTheWay = names.subscribe(carillon, owner);
-  await eventually(names.waiting, (count) => count === 1);
+  await eventually(names.countWaitingSubscriptions, (count) => count === 1);
   assert.equal((await carillon.call(owner, 'GET', '/v2/user')).status, 503);
   const stopping = carillon.stop();
   await eventually(
@@ -129,21 +129,27 @@ test('a request that is shed during a shutdown closes its connection, and nothin
 });
 
 test('connections that expire together are closed over several event-loop iterations', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const closed: string[] = [];
   const connections = new ConnectionTracker({
     clock,
-    deadlines: { headersMs: 10_000, keepAliveMs: 60_000, dropMs: 5_000, stallMs: 30_000, lookEveryMs: 1_000 },
+    deadlines: {
+      headersMs: 10_000,
+      keepAliveMs: 60_000,
+      dropMs: 5_000,
+      stallMs: 30_000,
+      deadlineCheckIntervalMs: 1_000,
+    },
     maxConnections: 1_000,
-    networkOwnerOf: () => undefined,
-    responseBuffers: new ResponseBuffers(MIB, () => undefined),
+    networkQuotaOwnerOf: () => undefined,
+    unreadResponseQuota: new UnreadResponseQuota(MIB, () => undefined),
     beginRequest: () => undefined,
     rejectAmbiguous: () => undefined,
     closeWithProblem: (socket) => socket.destroy(),
-    onClosed: (reason) => closed.push(reason),
+    onForcedClose: (reason) => closed.push(reason),
   });
   const server = new EventEmitter();
-  connections.watch(server as Server);
+  connections.trackConnections(server as Server);
   const sockets = Array.from({ length: 120 }, () => new Socket());
   for (const socket of sockets) server.emit('connection', socket);
   await clock.advance(10_000);

@@ -7,7 +7,7 @@ import type { Clock } from '../../clock.ts';
 import { type CloseReason, Connection, type ConnectionDeadlines } from './connection.ts';
 import { burstDetector } from './connection-burst.ts';
 import { ambiguityOf } from './malformed-requests.ts';
-import type { ResponseBuffers } from './unread-responses.ts';
+import type { UnreadResponseQuota } from './unread-responses.ts';
 
 /** Maximum number of waiting pipelined requests per connection. A client that sends more is disconnected. */
 const MAX_PIPELINED_REQUESTS = 100;
@@ -20,15 +20,15 @@ const MAX_CLOSED_PER_ITERATION = 50;
 
 export type ConnectionTrackerDeps = {
   readonly clock: Clock;
-  readonly deadlines: ConnectionDeadlines & { readonly lookEveryMs: number };
+  readonly deadlines: ConnectionDeadlines & { readonly deadlineCheckIntervalMs: number };
   /** Maximum number of concurrent connections in total. A client network may have a quarter of them. */
   readonly maxConnections: number;
   /**
    * The client network to which a connection is charged; undefined for a trusted proxy, which forwards for many
    * networks.
    */
-  readonly networkOwnerOf: (address: string) => QuotaOwner | undefined;
-  readonly responseBuffers: ResponseBuffers;
+  readonly networkQuotaOwnerOf: (address: string) => QuotaOwner | undefined;
+  readonly unreadResponseQuota: UnreadResponseQuota;
   /** Starts a request that is not ambiguous. */
   readonly beginRequest: RequestListener;
   /** Rejects an ambiguous request, which another HTTP parser may read differently. */
@@ -36,7 +36,7 @@ export type ConnectionTrackerDeps = {
   /** Sends an error response over a connection that has no current request, and closes the connection. */
   readonly closeWithProblem: (socket: Socket, reason: 'head_timeout' | 'too_many') => void;
   /** Called when this service closes a connection, or rejects its request, because of an exceeded limit. */
-  readonly onClosed: (reason: CloseReason) => void;
+  readonly onForcedClose: (reason: CloseReason) => void;
 };
 
 /** Tracks all open connections. The requests of a connection are processed in order, one at a time. */
@@ -50,10 +50,12 @@ export class ConnectionTracker {
     const { clock, deadlines, maxConnections } = deps;
     this.#deps = deps;
     this.#connectionSlots = new Quota({ maxTotal: maxConnections, maxPerMember: Math.ceil(maxConnections / 4) });
-    this.#runningTime = new RunningTime(clock, deadlines.lookEveryMs, () => this.#closeOverdueConnections());
+    this.#runningTime = new RunningTime(clock, deadlines.deadlineCheckIntervalMs, () =>
+      this.#closeOverdueConnections(),
+    );
   }
 
-  watch(server: Server): void {
+  trackConnections(server: Server): void {
     server.on('connection', (socket) => this.#onConnection(socket));
     // This listener prevents Node from closing idle connections. Node would also close a connection that only seems
     // idle because this process was paused.
@@ -130,13 +132,13 @@ export class ConnectionTracker {
 
   close(connection: Connection, reason: CloseReason): void {
     if (connection.socket.destroyed) return;
-    this.#deps.onClosed(reason);
+    this.#deps.onForcedClose(reason);
     connection.socket.destroy();
   }
 
   #onConnection(socket: Socket): void {
     burstDetector.recordConnection();
-    const networkOwner = this.#deps.networkOwnerOf(socket.remoteAddress ?? '');
+    const networkOwner = this.#deps.networkQuotaOwnerOf(socket.remoteAddress ?? '');
     const connectionOwner = networkOwner ?? { group: 'proxies' };
     const connection = new Connection(socket, connectionOwner, this.#runningTime.runningMsAtNextTick);
     this.#runningTime.start();
@@ -145,19 +147,19 @@ export class ConnectionTracker {
     socket.once('close', () => {
       this.#connections.delete(socket);
       if (hasSlot) this.#connectionSlots.release(connectionOwner);
-      this.#deps.responseBuffers.releaseConnection(connection);
+      this.#deps.unreadResponseQuota.releaseCharge(connection);
       if (this.#connections.size === 0) this.#runningTime.stop();
     });
     if (hasSlot) return;
     connection.isClosing = true;
-    this.#deps.onClosed('too_many');
+    this.#deps.onForcedClose('too_many');
     this.#deps.closeWithProblem(socket, 'too_many');
   }
 
   #beginRequest(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
     connection.request = request;
     connection.response = response;
-    connection.responseOwner = connection.networkOwner;
+    connection.responseOwner = connection.quotaOwner;
     connection.enterPhase('working', this.#runningTime.runningMsAtNextTick);
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
@@ -176,7 +178,7 @@ export class ConnectionTracker {
     connection.response = undefined;
     connection.pendingBody = undefined;
     connection.isDelayed = false;
-    this.#deps.responseBuffers.releaseConnection(connection);
+    this.#deps.unreadResponseQuota.releaseCharge(connection);
     for (const cleanup of connection.cleanups.splice(0)) cleanup();
     if (socket.destroyed) return;
     const [nextPipelined] = connection.pipelinedRequests;
@@ -202,15 +204,15 @@ export class ConnectionTracker {
       }
       if (reason === 'idle') connection.socket.destroy();
       else if (reason === 'body_timeout') {
-        this.#deps.onClosed(reason);
+        this.#deps.onForcedClose(reason);
         connection.pendingBody?.rejectTooSlow();
       } else if (reason === 'head_timeout') {
-        this.#deps.onClosed(reason);
+        this.#deps.onForcedClose(reason);
         connection.isClosing = true;
         connection.enterPhase('idle', now);
         this.#deps.closeWithProblem(connection.socket, reason);
       } else this.close(connection, reason);
     }
-    this.#deps.responseBuffers.refreshBufferedBytes();
+    this.#deps.unreadResponseQuota.refreshAllConnections();
   }
 }

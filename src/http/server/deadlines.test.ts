@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { requestText } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest } from '../../../test/kit/network/raw-http.ts';
 import type { TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { createProxyMatcher } from './client-network.ts';
@@ -28,7 +28,7 @@ async function openConnection(t: TestContext, { baseUrl }: TestService, localAdd
   return received;
 }
 
-const ALIVE = requestText(['GET /healthz HTTP/1.1', 'host: x']);
+const ALIVE = formatRequest(['GET /healthz HTTP/1.1', 'host: x']);
 const isAlive = (text: string) => text.includes('{"status":"alive"}');
 
 /** Blocks the event loop, as a long garbage collection or a pause of the process would. */
@@ -73,12 +73,19 @@ test('proxies are configured by address or CIDR, for IPv4 and IPv6', () => {
 });
 
 test('data that arrived while the process was paused is read before deadlines are checked', async (t) => {
-  const hasty = { ...defaultTimeouts, drainMs: 0, headersMs: 600, bodyGraceMs: 600, keepAliveMs: 600, lookEveryMs: 20 };
+  const hasty = {
+    ...defaultTimeouts,
+    drainMs: 0,
+    headersMs: 600,
+    bodyGraceMs: 600,
+    keepAliveMs: 600,
+    deadlineCheckIntervalMs: 20,
+  };
   const carillon = await testService(t, { deps: { timeouts: hasty } });
   const owner = await carillon.createAccount('acme.test');
   const known = [`key: ${owner.key}`, `domain: ${owner.domain}`];
   const body = '{"client_name":"ACME"}';
-  const post = requestText(['POST /v2/clients HTTP/1.1', 'host: x', ...known, `content-length: ${body.length}`]);
+  const post = formatRequest(['POST /v2/clients HTTP/1.1', 'host: x', ...known, `content-length: ${body.length}`]);
   const [head, sending, idle] = [
     await openConnection(t, carillon),
     await openConnection(t, carillon),

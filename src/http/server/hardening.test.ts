@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import { requestText, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
 import { sqlite, stores } from '../../../test/kit/service/stores.ts';
 import { clientNetworkOf } from './client-network.ts';
 
@@ -14,22 +14,25 @@ for (const { test, testService } of stores) {
   const CLIENT = '{"client_name":"Expected"}';
   const LENGTH = `content-length: ${CLIENT.length}`;
   const exchange = (first: string, lines: readonly string[] = credentials, body = '') =>
-    sendRawBytes(carillon.baseUrl, requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body));
+    sendRawBytes(
+      carillon.baseUrl,
+      formatRequest([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...lines], body),
+    );
 
   // Malformed and ambiguous requests are in `test/reliability/fuzz/corpus.ts`.
 
   test('C6 a request behind an ambiguous one is not executed, and those before it are answered', async () => {
     const { client_id } = await owner.carillon.clients.create({ client_name: 'Kept' });
-    const hidden = requestText([`DELETE /v2/clients/${client_id} HTTP/1.1`, 'host: x', ...credentials]);
-    const user = requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]);
-    const twoHosts = requestText(['GET /v2/user HTTP/1.1', 'host: x', 'host: y', ...credentials]);
+    const hidden = formatRequest([`DELETE /v2/clients/${client_id} HTTP/1.1`, 'host: x', ...credentials]);
+    const user = formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]);
+    const twoHosts = formatRequest(['GET /v2/user HTTP/1.1', 'host: x', 'host: y', ...credentials]);
     for (const [bytes, statuses] of [
       [twoHosts + hidden, [400]],
       [user + twoHosts + hidden, [200, 400]],
       [`${user}nonsense\r\n\r\n${hidden}`, [200, 400]],
     ] as const) {
       const conversation = await sendRawBytes(carillon.baseUrl, bytes);
-      assert.deepEqual([conversation.statuses, conversation.closed], [statuses, true]);
+      assert.deepEqual([conversation.statuses, conversation.isClosed], [statuses, true]);
     }
     assert.equal((await carillon.call(owner, 'GET', `/v2/clients/${client_id}`)).status, 200);
   });
@@ -96,8 +99,8 @@ const CONNECTIONS = 200;
 
 /** First bytes of connections that the service handles outside of its HTTP framework. */
 const firstBytes: Readonly<Record<string, string>> = {
-  'a tunnel': requestText(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443']),
-  'an upgrade': requestText(['GET / HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: websocket']),
+  'a tunnel': formatRequest(['CONNECT elsewhere.example:443 HTTP/1.1', 'host: elsewhere.example:443']),
+  'an upgrade': formatRequest(['GET / HTTP/1.1', 'host: x', 'connection: upgrade', 'upgrade: websocket']),
   'no HTTP at all': 'hello there\r\n\r\n',
   'half a request': 'POST /v2/events HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{',
 };

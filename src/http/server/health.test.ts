@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { createApp } from '../../app.ts';
@@ -14,7 +14,7 @@ for (const { test, database } of stores) {
   test('X6 /readyz is 503 while the database cannot write and 200 when it can again, with one probe per second', async (t) => {
     const store = await openStoreAt(t, await database(t));
     t.after(() => store.close());
-    const clock = testClock();
+    const clock = createTestClock();
     const metrics = createMetrics({
       store,
       clock,
@@ -32,7 +32,7 @@ for (const { test, database } of stores) {
       log: pino({ level: 'silent' }),
       metrics,
       routeGroups: [],
-      healthDeps: {
+      keylessRouteDeps: {
         clock,
         registry: metrics.registry,
         metricsToken: '',
@@ -42,16 +42,16 @@ for (const { test, database } of stores) {
         },
         getOpenApiDocument: () => ({}),
         documents: {},
-        createGreeting: () => ({}),
+        createServiceInfo: () => ({}),
       },
       baseUrl: () => 'http://carillon.test',
       corsOrigins: [],
       trustProxy: [],
       maxConnections: 100,
-      maxUnread: 80,
-      maxFollowers: 10,
-      limits: new RateLimits({ rates: {}, clock, onRefused: () => undefined }),
-      wrongKeys: undefined,
+      maxUnreadMiB: 80,
+      maxFeedWaiters: 10,
+      rateLimits: new RateLimits({ rates: {}, clock, onLimitExceeded: () => undefined }),
+      wrongKeyRate: undefined,
       isOverPendingQuota: () => false,
       maxRequests: 10,
       onDenied: () => undefined,

@@ -20,7 +20,7 @@ export type KeylessRouteDeps = {
   /** Public documents, such as `/docs`, by path. */
   readonly documents: Readonly<Record<string, () => StaticResponse>>;
   /** Creates the JSON response of `/` for a client that does not accept HTML. */
-  readonly createGreeting: () => unknown;
+  readonly createServiceInfo: () => unknown;
   /**
    * The files of the console, which browsers get at `/`; undefined if the console was not built or is disabled on this
    * node.
@@ -36,7 +36,9 @@ export function addKeylessRoutes(app: FastifyInstance, deps: KeylessRouteDeps): 
   consoleFiles?.addFileRoutes(app);
   app.get('/', async (request, reply) => {
     const acceptsHtml = /\btext\/html\b/.test(request.headers.accept ?? '');
-    return consoleFiles !== undefined && acceptsHtml ? consoleFiles.sendIndex(request, reply) : deps.createGreeting();
+    return consoleFiles !== undefined && acceptsHtml
+      ? consoleFiles.sendIndex(request, reply)
+      : deps.createServiceInfo();
   });
   app.get('/healthz', async () => ({ status: 'alive' }));
   const readinessProbe = createCachedProbe(deps);

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
-import { requestText, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { defaultTimeouts } from './resource-limits.ts';
 import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './response-sizes.ts';
@@ -16,15 +16,15 @@ for (const { test, testService } of stores) {
   const KIB = 1_024;
   const statusesOf = async (bytes: string) => (await sendRawBytes(carillon.baseUrl, bytes, 2_000)).statuses;
   const head = (first: string, ...lines: string[]) =>
-    requestText([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...credentials, ...lines]);
+    formatRequest([`${first} HTTP/1.1`, 'host: x', 'connection: close', ...credentials, ...lines]);
 
   test('headers of more than 16 KiB are 431, and the connection ends', async () => {
     assert.deepEqual(await statusesOf(head('GET /v2/user', `x: ${'x'.repeat(15 * KIB)}`)), [200]);
-    const { statuses, closed, text } = await sendRawBytes(
+    const { statuses, isClosed, text } = await sendRawBytes(
       carillon.baseUrl,
       head('GET /v2/user', `x: ${'x'.repeat(17 * KIB)}`),
     );
-    assert.deepEqual([statuses, closed], [[431], true]);
+    assert.deepEqual([statuses, isClosed], [[431], true]);
     assert.match(text, /"code":"headers_too_large"/);
   });
 
@@ -54,22 +54,28 @@ for (const { test, testService } of stores) {
   });
 
   test('a client that stops sending within its headers or a required body gets 408', async (t) => {
-    const hasty = { ...defaultTimeouts, headersMs: 60, bodyGraceMs: 120, visitorBodyMs: 120, lookEveryMs: 20 };
+    const hasty = {
+      ...defaultTimeouts,
+      headersMs: 60,
+      bodyGraceMs: 120,
+      visitorBodyMs: 120,
+      deadlineCheckIntervalMs: 20,
+    };
     const service = await testService(t, { deps: { timeouts: hasty } });
     const person = await service.createAccount('acme.test');
     const known = [`key: ${person.key}`, `domain: ${person.domain}`];
     const own = `origin: ${service.baseUrl}`;
     const slow = {
       'within its headers': 'GET /healthz HTTP/1.1\r\nhost: x\r\nx: ',
-      'within its body': requestText(['POST /v2/clients HTTP/1.1', 'host: x', ...known, 'content-length: 10'], 'abc'),
-      'within its body, without a key': requestText(
+      'within its body': formatRequest(['POST /v2/clients HTTP/1.1', 'host: x', ...known, 'content-length: 10'], 'abc'),
+      'within its body, without a key': formatRequest(
         ['POST /console/session HTTP/1.1', 'host: x', own, 'content-length: 10'],
         'abc',
       ),
     };
     for (const [where, bytes] of Object.entries(slow)) {
-      const { statuses, closed, text } = await sendRawBytes(service.baseUrl, bytes);
-      assert.deepEqual([statuses, closed], [[408], true], where);
+      const { statuses, isClosed, text } = await sendRawBytes(service.baseUrl, bytes);
+      assert.deepEqual([statuses, isClosed], [[408], true], where);
       assert.match(text, /"code":"request_timeout"/);
     }
     const { text } = await service.call(undefined, 'GET', '/metrics');
@@ -89,8 +95,8 @@ for (const { test, testService } of stores) {
       dropMs: 5_000,
       stallMs: 30_000,
       keepAliveMs: 65_000,
-      answerMs: 30_000,
-      lookEveryMs: 1_000,
+      requestTimeoutMs: 30_000,
+      deadlineCheckIntervalMs: 1_000,
       drainMs: 250,
     });
   });
@@ -102,7 +108,7 @@ for (const { test, testService } of stores) {
     const small = await testService(t, { options, deps: { resolve: names.resolve } });
     const caller = await small.createAccount('acme.test');
     const waiting = names.subscribe(small, caller);
-    await eventually(names.waiting, (count) => count === 1);
+    await eventually(names.countWaitingSubscriptions, (count) => count === 1);
     const shed = await small.call(caller, 'GET', '/v2/user', undefined, { origin });
     assert.equal(shed.status, 503);
     assert.equal(shed.headers.get('access-control-allow-origin'), origin, 'a page can read that it is to wait');
@@ -128,8 +134,8 @@ for (const { test, testService } of stores) {
     t.after(() => socket.destroy());
     const body = JSON.stringify({ target_url: 'http://slow.example/', event: 'new_event' });
     const known = [`key: ${caller.key}`, `domain: ${caller.domain}`, `content-length: ${body.length}`];
-    socket.write(requestText(['POST /v2/hooks HTTP/1.1', 'host: x', ...known], body));
-    await eventually(names.waiting, (count) => count === 1);
+    socket.write(formatRequest(['POST /v2/hooks HTTP/1.1', 'host: x', ...known], body));
+    await eventually(names.countWaitingSubscriptions, (count) => count === 1);
     assert.equal((await small.call(caller, 'GET', '/v2/user')).status, 503);
     socket.destroy();
     const { status } = await eventually(

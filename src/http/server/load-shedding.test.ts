@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { ReasonCounter } from './load-shedding.ts';
 
 test('counts are reported at most once a second, and on flush', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const reports: unknown[] = [];
   const tally = new ReasonCounter<'a' | 'b'>(clock, (counts) => reports.push(counts));
   for (const reason of ['a', 'b', 'a'] as const) tally.count(reason);
@@ -15,5 +15,5 @@ test('counts are reported at most once a second, and on flush', async () => {
   tally.count('b');
   tally.flush();
   tally.flush();
-  assert.deepEqual([reports, clock.pending], [[{ a: 2, b: 1 }, { b: 1 }], []]);
+  assert.deepEqual([reports, clock.remainingDelaysMs], [[{ a: 2, b: 1 }, { b: 1 }], []]);
 });

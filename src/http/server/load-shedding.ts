@@ -35,7 +35,7 @@ export class LoadShedding {
   readonly #deps: LoadSheddingDeps;
   readonly #shedCounter: ReasonCounter<ShedReason>;
   #cachedBodyText = '';
-  #bodyBaseUrl = '';
+  #cachedBodyBaseUrl = '';
 
   constructor(deps: LoadSheddingDeps) {
     this.#deps = deps;
@@ -57,10 +57,10 @@ export class LoadShedding {
       ...this.#deps.corsPolicy(request),
     });
     response.end(body);
-    this.countShed(reason);
+    this.countShedRequest(reason);
   }
 
-  countShed(reason: ShedReason): void {
+  countShedRequest(reason: ShedReason): void {
     this.#deps.onShed(reason);
     this.#shedCounter.count(reason);
   }
@@ -73,8 +73,8 @@ export class LoadShedding {
   #getCachedBody(): string {
     // Build the body at its first use, because the base URL is unknown until the service listens.
     const baseUrl = this.#deps.baseUrl();
-    if (this.#bodyBaseUrl !== baseUrl || this.#cachedBodyText === '') {
-      this.#bodyBaseUrl = baseUrl;
+    if (this.#cachedBodyBaseUrl !== baseUrl || this.#cachedBodyText === '') {
+      this.#cachedBodyBaseUrl = baseUrl;
       this.#cachedBodyText = JSON.stringify(createProblemBody(new Problem('overloaded'), baseUrl));
     }
     return this.#cachedBodyText;

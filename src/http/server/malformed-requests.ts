@@ -87,7 +87,7 @@ export function closeWithProblem(socket: Duplex, problem: Problem, baseUrl: stri
   );
 }
 
-const REQUEST_LINE = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
+const REQUEST_LINE_PATTERN = /^([\w!#$%&'*+.^`|~-]+) (\/\S*) HTTP\/1\.[01]$/;
 
 /**
  * Returns the problem for a well-formed request with a method that Node does not know. It is handled like an unknown
@@ -100,7 +100,7 @@ async function problemForUnknownMethod(
   if (!(error.rawPacket instanceof Uint8Array)) return undefined;
   const [requestHead = ''] = Buffer.from(error.rawPacket).toString('latin1').split('\r\n\r\n', 1);
   const [requestLine = '', ...headerFields] = requestHead.split('\r\n');
-  const [, method = '', path] = REQUEST_LINE.exec(requestLine) ?? [];
+  const [, method = '', path] = REQUEST_LINE_PATTERN.exec(requestLine) ?? [];
   // If the error is after the method, it is in a later request of the same packet.
   if (path === undefined || (error.bytesParsed ?? 0) > method.length) return undefined;
   const group = routeGroups.find(({ prefix }) => path.startsWith(prefix));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FastifyReply } from 'fastify';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { type Clock, systemClock } from '../../clock.ts';
@@ -32,7 +32,7 @@ test('C20 a stopped service has no pending timers, so its process can exit immed
 });
 
 test('a request holds a slot until it leaves, and times out unless its response was sent', async () => {
-  const clock = testClock();
+  const clock = createTestClock();
   const givenUp: FastifyReply[] = [];
   const activeRequests = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
   const slots = new Quota({ maxTotal: 2 });
@@ -46,7 +46,7 @@ test('a request holds a slot until it leaves, and times out unless its response 
   await clock.advance(30_000);
   assert.deepEqual([givenUp, slots.usedAmount], [[], 2]);
   await clock.advance(1_000);
-  assert.deepEqual([givenUp, slots.usedAmount, clock.pending], [[first], 0, []]);
+  assert.deepEqual([givenUp, slots.usedAmount, clock.remainingDelaysMs], [[first], 0, []]);
   assert.equal(activeRequests.acquire(third, slots, owner), true);
   activeRequests.release(third);
   activeRequests.release(third);

@@ -8,7 +8,7 @@ import { clientNetworkOf } from './client-network.ts';
 import type { ConnectionTracker } from './connections.ts';
 import { markAsShed } from './load-shedding.ts';
 import { ResponseSizes } from './response-sizes.ts';
-import type { ResponseBuffers } from './unread-responses.ts';
+import type { UnreadResponseQuota } from './unread-responses.ts';
 
 /** Minimum number of slots for unauthenticated requests. A client network gets a quarter of these slots. */
 const MIN_VISITOR_SLOTS = 16;
@@ -26,8 +26,8 @@ export type RequestSlotsDeps = {
   readonly maxRequests: number;
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly onRequestTimeout: (reply: FastifyReply) => void;
-  readonly responseBuffers: Pick<ResponseBuffers, 'hasCapacity'>;
-  readonly getConnections: () => Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
+  readonly unreadResponseQuota: Pick<UnreadResponseQuota, 'hasCapacity'>;
+  readonly getConnectionTracker: () => Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
 };
 
 /**
@@ -112,7 +112,7 @@ export class RequestSlots {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.releaseSlot(reply);
     if (!this.#calendarSlots.tryAcquire(owner)) throw markAsShed(request, 'visitors');
-    this.#deps.getConnections().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
+    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
     this.#setResponseOwner(request, owner);
     this.requireResponseCapacity(request, owner);
   }
@@ -128,7 +128,7 @@ export class RequestSlots {
 
   /** Whether the quota of the owner's unread responses has capacity for this number of bytes. */
   hasResponseCapacity(owner: QuotaOwner, bytes: number): boolean {
-    return this.#deps.responseBuffers.hasCapacity(owner, bytes);
+    return this.#deps.unreadResponseQuota.hasCapacity(owner, bytes);
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
@@ -144,13 +144,13 @@ export class RequestSlots {
     reason: 'requests' | 'visitors',
   ): void {
     this.#setResponseOwner(request, owner);
-    this.#deps.getConnections().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
+    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
     if (!this.#activeRequests.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
   #setResponseOwner(request: FastifyRequest, owner: QuotaOwner): void {
-    const connection = this.#deps.getConnections().findConnection(request.raw.socket);
+    const connection = this.#deps.getConnectionTracker().findConnection(request.raw.socket);
     if (connection !== undefined) connection.responseOwner = owner;
   }
 }

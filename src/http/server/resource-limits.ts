@@ -16,7 +16,7 @@ import type { CorsPolicy } from './cors.ts';
 import { LoadShedding, ReasonCounter } from './load-shedding.ts';
 import { closeWithProblem } from './malformed-requests.ts';
 import { RequestSlots } from './request-slots.ts';
-import { ResponseBuffers } from './unread-responses.ts';
+import { UnreadResponseQuota } from './unread-responses.ts';
 
 const MIB = 1_024 * 1_024;
 
@@ -52,9 +52,9 @@ export const defaultTimeouts = {
   /** Timeout for an idle connection. */
   keepAliveMs: 65_000,
   /** Timeout for the processing of a request. */
-  answerMs: 30_000,
+  requestTimeoutMs: 30_000,
   /** Interval at which the deadlines of all connections are checked. */
-  lookEveryMs: 1_000,
+  deadlineCheckIntervalMs: 1_000,
   /** How long idle connections may still send a request while the service stops. */
   drainMs: 250,
 } as const satisfies ConnectionDeadlines & BodyDeadlines & Record<string, number>;
@@ -68,12 +68,15 @@ export type HttpLimitsDeps = {
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly realClock: Clock;
   readonly log: Log;
-  readonly metrics: { readonly shed: ReasonCountMetric; readonly closed: ReasonCountMetric };
+  readonly metrics: {
+    readonly shedRequestCounter: ReasonCountMetric;
+    readonly closedConnectionCounter: ReasonCountMetric;
+  };
   readonly baseUrl: () => string;
   readonly trustProxy: readonly string[];
   readonly maxRequests: number;
   readonly maxConnections: number;
-  readonly maxUnread: number;
+  readonly maxUnreadMiB: number;
   readonly corsPolicy: CorsPolicy;
   readonly timeouts: Timeouts;
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
@@ -86,9 +89,9 @@ export type HttpLimitsDeps = {
  */
 export class HttpLimits {
   readonly #deps: HttpLimitsDeps;
-  readonly #closeCounter: ReasonCounter<CloseReason>;
+  readonly #closedConnectionCounter: ReasonCounter<CloseReason>;
   readonly batchedResponses: BatchedResponses;
-  readonly connections: ConnectionTracker;
+  readonly connectionTracker: ConnectionTracker;
   readonly bodyReader: BodyReader;
   readonly requestSlots: RequestSlots;
   readonly loadShedding: LoadShedding;
@@ -97,23 +100,25 @@ export class HttpLimits {
   constructor(deps: HttpLimitsDeps) {
     const { clock, realClock, log, baseUrl, trustProxy, timeouts } = deps;
     this.#deps = deps;
-    const onShed = (reason: string) => deps.metrics.shed.inc({ reason });
+    const onShed = (reason: string) => deps.metrics.shedRequestCounter.inc({ reason });
     this.loadShedding = new LoadShedding({ log, clock, baseUrl, onShed, corsPolicy: deps.corsPolicy });
-    this.#closeCounter = new ReasonCounter(clock, (reasons) => log.warn({ event: 'connections.closed', reasons }));
-    const responseBuffers = new ResponseBuffers(deps.maxUnread * MIB, (connection) =>
-      this.connections.close(connection, 'unread'),
+    this.#closedConnectionCounter = new ReasonCounter(clock, (reasons) =>
+      log.warn({ event: 'connections.closed', reasons }),
+    );
+    const unreadResponseQuota = new UnreadResponseQuota(deps.maxUnreadMiB * MIB, (connection) =>
+      this.connectionTracker.close(connection, 'unread'),
     );
     this.batchedResponses = new BatchedResponses((socket) => {
-      const connection = this.connections.findConnection(socket);
-      if (connection !== undefined) responseBuffers.updateBufferedBytes(connection);
+      const connection = this.connectionTracker.findConnection(socket);
+      if (connection !== undefined) unreadResponseQuota.recordBufferedBytes(connection);
     });
     const isTrustedProxy = createProxyMatcher(trustProxy);
-    const getConnections = () => this.connections;
+    const getConnectionTracker = () => this.connectionTracker;
     this.requestSlots = new RequestSlots({
       ...deps,
-      requestTimeoutMs: timeouts.answerMs,
-      responseBuffers,
-      getConnections,
+      requestTimeoutMs: timeouts.requestTimeoutMs,
+      unreadResponseQuota,
+      getConnectionTracker,
     });
     const memoryQuota = new Quota({
       maxTotal: MAX_BODY_BYTES_IN_FLIGHT,
@@ -130,7 +135,7 @@ export class HttpLimits {
       memoryQuota,
       fileQuota,
       deadlines: timeouts,
-      getConnections,
+      getConnectionTracker,
       scheduler,
     });
     const admission = new AdmissionControl({
@@ -140,20 +145,20 @@ export class HttpLimits {
       shed: (request, response, requestClass) =>
         this.loadShedding.shed(request, response, requestClass === 'caller' ? 'requests' : 'visitors'),
     });
-    this.connections = new ConnectionTracker({
+    this.connectionTracker = new ConnectionTracker({
       clock: realClock,
       deadlines: timeouts,
       maxConnections: deps.maxConnections,
-      networkOwnerOf: (address) =>
+      networkQuotaOwnerOf: (address) =>
         isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
-      responseBuffers,
+      unreadResponseQuota,
       beginRequest: admission.admit,
       rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
       closeWithProblem: (socket, reason) =>
         closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
-      onClosed: (reason) => {
-        deps.metrics.closed.inc({ reason });
-        this.#closeCounter.count(reason);
+      onForcedClose: (reason) => {
+        deps.metrics.closedConnectionCounter.inc({ reason });
+        this.#closedConnectionCounter.count(reason);
       },
     });
   }
@@ -163,7 +168,7 @@ export class HttpLimits {
     const [frameworkListener] = server.listeners('request') as RequestListener[];
     if (frameworkListener === undefined) throw new Error('the server has no request listener');
     this.#startRequest = frameworkListener;
-    const { onRequest } = this.connections;
+    const { onRequest } = this.connectionTracker;
     server.removeListener('request', frameworkListener).on('request', onRequest);
     // Do not send `100 Continue` yet: the route sends it when it reads the body.
     server.on('checkContinue', onRequest);
@@ -173,10 +178,10 @@ export class HttpLimits {
     server.on('connect', (_request, socket) =>
       closeWithProblem(socket, new Problem('malformed_request'), this.#deps.baseUrl()),
     );
-    this.connections.watch(server as Server);
+    this.connectionTracker.trackConnections(server as Server);
     server.once('close', () => {
       this.loadShedding.flushShedLog();
-      this.#closeCounter.flush();
+      this.#closedConnectionCounter.flush();
       this.requestSlots.close();
     });
   }

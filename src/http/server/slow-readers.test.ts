@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { requestText } from '../../../test/kit/network/raw-http.ts';
+import { formatRequest } from '../../../test/kit/network/raw-http.ts';
 import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { defaultTimeouts } from './resource-limits.ts';
 
 const { test, testService } = sqlite;
 
-const shortTimeouts = { ...defaultTimeouts, drainMs: 0, stallMs: 300, lookEveryMs: 20 };
+const shortTimeouts = { ...defaultTimeouts, drainMs: 0, stallMs: 300, deadlineCheckIntervalMs: 20 };
 /** Limit of unread responses in MiB. An eighth of it (10 MiB) is for one user: about six responses of `LIST`. */
 const MAX_UNREAD = { maxUnread: '80' };
 
@@ -36,7 +36,7 @@ async function openWithoutReading(t: TestContext, { baseUrl }: TestService, byte
 
 function getText(path: string, who?: Pick<ApiUser, 'headers'>): string {
   const lines = Object.entries(who?.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
-  return requestText([`GET ${path} HTTP/1.1`, 'host: x', ...lines]);
+  return formatRequest([`GET ${path} HTTP/1.1`, 'host: x', ...lines]);
 }
 
 /** Creates comments of 1.6 MB in total. */

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { QuotaOwner } from '../../async/quota.ts';
 import { Connection } from './connection.ts';
-import { ResponseBuffers } from './unread-responses.ts';
+import { UnreadResponseQuota } from './unread-responses.ts';
 
 const A1: QuotaOwner = { group: 1, member: 11 };
 const A2: QuotaOwner = { group: 1, member: 12 };
@@ -14,7 +14,7 @@ const B1: QuotaOwner = { group: 2, member: 21 };
 /** Creates a quota of 80 bytes: 20 for an account, 10 for a user. */
 function createBuffers() {
   const cut: Connection[] = [];
-  const all = new ResponseBuffers(80, (connection) => cut.push(connection));
+  const all = new UnreadResponseQuota(80, (connection) => cut.push(connection));
   const connection = (owner: QuotaOwner, isEnded = true) => {
     const waiting = { bytes: 0 };
     const socket = Object.defineProperty(new Socket(), 'writableLength', { get: () => waiting.bytes });
@@ -23,7 +23,7 @@ function createBuffers() {
     one.response = { writableEnded: isEnded } as ServerResponse;
     const wait = (bytes: number) => {
       waiting.bytes = bytes;
-      all.updateBufferedBytes(one);
+      all.recordBufferedBytes(one);
     };
     return { one, waiting, wait };
   };
@@ -40,10 +40,10 @@ test('unread bytes count for a user and its account until they are read or the c
   assert.deepEqual([all.hasCapacity(A3, 2), all.hasCapacity(A3, 3), all.hasCapacity(B1, 10)], [true, false, true]);
   // The client has read a part of the response.
   first.waiting.bytes = 1;
-  all.refreshBufferedBytes();
+  all.refreshAllConnections();
   assert.deepEqual([all.hasCapacity(A1, 9), all.hasCapacity(A3, 9)], [true, true]);
-  all.releaseConnection(first.one);
-  all.releaseConnection(second.one);
+  all.releaseCharge(first.one);
+  all.releaseCharge(second.one);
   assert.equal(all.hasCapacity(A1, 10), true);
 });
 

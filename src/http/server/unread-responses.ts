@@ -5,7 +5,7 @@ import type { Connection } from './connection.ts';
  * Quota for response bytes that clients have not read yet and that are buffered in this process: a total limit,
  * a quarter of it per account, an eighth per user. All callers without an account share a quarter.
  */
-export class ResponseBuffers {
+export class UnreadResponseQuota {
   readonly #quota: Quota;
   readonly #bufferingConnections = new Set<Connection>();
   readonly #closeConnection: (connection: Connection) => void;
@@ -25,7 +25,7 @@ export class ResponseBuffers {
   }
 
   /** Records the bytes that a connection buffers after a write. */
-  updateBufferedBytes(connection: Connection): void {
+  recordBufferedBytes(connection: Connection): void {
     this.#updateCharge(connection);
     const { response, unreadCharge } = connection;
     // Close a streamed response that exceeds the quota: its size was unknown when it started.
@@ -35,12 +35,12 @@ export class ResponseBuffers {
   }
 
   /** Updates the number of buffered bytes of all connections that have any. */
-  refreshBufferedBytes(): void {
+  refreshAllConnections(): void {
     for (const connection of this.#bufferingConnections) this.#updateCharge(connection);
   }
 
   /** Removes the bytes of a connection from the quota. */
-  releaseConnection(connection: Connection): void {
+  releaseCharge(connection: Connection): void {
     if (connection.unreadCharge !== undefined)
       this.#quota.release(connection.unreadCharge.owner, connection.unreadCharge.bytes);
     connection.unreadCharge = undefined;
@@ -50,7 +50,7 @@ export class ResponseBuffers {
   #updateCharge(connection: Connection): void {
     const bytes = connection.socket.writableLength;
     if (bytes === 0) {
-      this.releaseConnection(connection);
+      this.releaseCharge(connection);
       return;
     }
     const { owner, bytes: chargedBytes } = connection.unreadCharge ?? { owner: connection.responseOwner, bytes: 0 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { fastify } from 'fastify';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { sharedStores, sqlite } from '../../../test/kit/service/stores.ts';
 import { ConsoleFiles } from './console-files.ts';
 
@@ -68,7 +68,7 @@ test('files with a hash in their name are cached forever, and the page is revali
 });
 
 test('only built files are served: no other name, and no path traversal', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   mkdirSync(join(folder, 'dist/assets'), { recursive: true });
   writeFileSync(join(folder, 'secret.html'), 'secret');
   writeFileSync(join(folder, 'dist/index.html'), 'the page');

@@ -15,7 +15,7 @@ export type NewAccount = { readonly domain: string; readonly user_id: number; re
 /**
  * The account created at the first start, with the token of the owner's invitation. The token is returned only once.
  */
-export type FirstAccount = NewAccount & { readonly token: string };
+export type FirstAccount = NewAccount & { readonly invitationToken: string };
 
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
@@ -105,5 +105,5 @@ export async function createFirstAccount(tx: Tx, now: number, random: Random): P
   const defaultAccount = { domain: 'carillon.localhost', email: 'owner@carillon.localhost' };
   const { account: createdAccount, write } = await insertAccount(tx, defaultAccount, now, random, FIRST_START_ACTOR);
   const { token } = await insertInvitation(write, createdAccount.user_id, random);
-  return { ...createdAccount, token };
+  return { ...createdAccount, invitationToken: token };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ActivityDelivery, ActivityFilters } from '../../../packages/sdk/src/activity.ts';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
@@ -15,7 +15,7 @@ for (const { test, testService } of stores) {
 
   /** Starts a service with a test clock, and creates an account and a target that responds with 200. */
   async function setUp(t: TestContext) {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
@@ -40,7 +40,7 @@ for (const { test, testService } of stores) {
 
   test('a delivery that was never read shows its outcome and no fetch', async (t) => {
     const { owner, target, list, told, carillon } = await setUp(t);
-    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     const delivery = await told(isDelivered);
     const [entry] = await list();
@@ -59,7 +59,7 @@ for (const { test, testService } of stores) {
     assert.match(milliseconds, /^\d+$/);
     assert.deepEqual(rest, {
       hook_id,
-      target_url: target.at('/a'),
+      target_url: target.urlOf('/a'),
       user_id: owner.userId,
       state: 'delivered',
       last_outcome: '200',
@@ -72,7 +72,7 @@ for (const { test, testService } of stores) {
 
   test('a delivery shows the fetch of its record, also one before the 200 and one of a record fetched earlier', async (t) => {
     const { clock, owner, target, told, carillon, written } = await setUp(t);
-    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'new_event' });
     let tag = '';
     target.setReplies((response, { resourceUrl }) => {
       const answer = async () => {
@@ -97,11 +97,11 @@ for (const { test, testService } of stores) {
   test('fetches by another user, by the console or in a list do not count', async (t) => {
     const { carillon, clock, owner, target, told, written, watch, list } = await setUp(t);
     const admin = await carillon.createUser(owner, 'admin');
-    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_event' });
+    await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'new_event' });
     const { event_id } = await owner.carillon.events.create({ event_name: 'Launch', ...day });
     await told(isDelivered);
     // The admin is notified too, but of another event.
-    await admin.carillon.hooks.create({ target_url: target.at('/b'), event: 'new_event' });
+    await admin.carillon.hooks.create({ target_url: target.urlOf('/b'), event: 'new_event' });
     await admin.carillon.events.create({ event_name: 'Other', ...day });
     await target.waitForArrivals(2);
     await admin.carillon.events.get(event_id);
@@ -132,7 +132,7 @@ for (const { test, testService } of stores) {
 
   test('a fetch before the delivery became pending does not count', async (t) => {
     const { carillon, clock, owner, target, told, written } = await setUp(t);
-    await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'completed_task' });
+    await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'completed_task' });
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
     await owner.carillon.tasks.get(task_id);
@@ -160,7 +160,7 @@ for (const { test, testService } of stores) {
   test('pending, failing and undelivered deliveries show their number of attempts', async (t) => {
     const { clock, owner, target, told, watch } = await setUp(t);
     target.setReplies(500);
-    const { id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
+    const { id } = await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const failing = await told(({ attempts }) => attempts === '1');
     assert.deepEqual([failing?.state, failing?.last_outcome, failing?.date_finalized], ['pending', '500', NEVER]);
@@ -170,7 +170,7 @@ for (const { test, testService } of stores) {
       (state) => state === 'ended',
     );
     const ended = await told(({ state }) => state === 'undelivered');
-    assert.deepEqual([ended?.attempts, ended?.target_url], ['3', target.at('/a')]);
+    assert.deepEqual([ended?.attempts, ended?.target_url], ['3', target.urlOf('/a')]);
   });
 
   test('pages have no gaps and no repeats, and are in order, while others write', async (t) => {
@@ -199,7 +199,7 @@ for (const { test, testService } of stores) {
     const { carillon, owner, target, consoleOf, list } = await setUp(t);
     const member = await carillon.createUser(owner, 'member');
     const theirs = await consoleOf(member);
-    const { id: hook_id } = await member.carillon.hooks.create({ target_url: target.at('/m'), event: 'new_client' });
+    const { id: hook_id } = await member.carillon.hooks.create({ target_url: target.urlOf('/m'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'By the owner' });
     await member.carillon.clients.create({ client_name: 'By the member' });
     await member.carillon.events.create({ event_name: 'By the member', ...day });
@@ -211,7 +211,7 @@ for (const { test, testService } of stores) {
     assert.deepEqual(cursorsOf(await list({ hook_id })), ['2'], 'an admin, of a hook of another user');
     assert.deepEqual(cursorsOf((await theirs.activity.list({ hook_id })).data), ['2']);
     await assert.rejects(theirs.activity.list({ scope: 'account' }), { code: 'not_permitted' });
-    const { id: owners } = await owner.carillon.hooks.create({ target_url: target.at('/o'), event: 'new_client' });
+    const { id: owners } = await owner.carillon.hooks.create({ target_url: target.urlOf('/o'), event: 'new_client' });
     await assert.rejects(theirs.activity.list({ hook_id: owners }), { code: 'not_permitted' });
     await assert.rejects(list({ hook_id: '999999' }), { code: 'not_found' });
     await assert.rejects(list({ before: 'x' }), { code: 'invalid_input' });
@@ -229,7 +229,7 @@ for (const { test, testService } of stores) {
     };
     await some();
     await clock.advance(120_000);
-    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.at('/a'), event: 'new_client' });
+    const { id: hook_id } = await owner.carillon.hooks.create({ target_url: target.urlOf('/a'), event: 'new_client' });
     await clients.create({ client_name: 'told' });
     await told(isDelivered);
     await owner.carillon.hooks.delete(hook_id);

@@ -5,12 +5,12 @@ import {
   type OccurrenceKind,
   resourceTypeOf,
 } from '../../delivery/outbox/event-kinds.ts';
-import { createRecordSchema, type OutputOf, parseId, serializeRecord } from '../../http/fields/field.ts';
+import { createRecordSchema, parseId, type StoredRecordOf, serializeRecord } from '../../http/fields/field.ts';
 import {
   ownRecordId,
+  readOnlyDigits,
   readOnlyEnum,
   readOnlyId,
-  readOnlyNumber,
   readOnlyRecords,
   readOnlyText,
   readOnlyTimestamp,
@@ -20,8 +20,8 @@ import {
   enumParameter,
   idParameter,
   type ParsedParameters,
+  parseQueryParameters,
   type QueryParameter,
-  readQuery,
 } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
@@ -33,18 +33,23 @@ import {
   selectPendingDeliveries,
 } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
-import { type Occurrence, selectOccurrences, type Visibility, visibilityOf } from '../notifications/notifications.ts';
+import {
+  type Occurrence,
+  resolveVisibility,
+  selectOccurrences,
+  type Visibility,
+} from '../notifications/notifications.ts';
 
 /** Response fields of one delivery in an activity entry: its hook, its state and its last attempt. */
-const deliveryOutcomeFields = {
+const activityDeliveryFields = {
   id: ownRecordId('Identifier of the delivery.'),
   hook_id: readOnlyId('The hook.'),
   target_url: readOnlyText('The target of the hook; empty if the hook is no longer stored.'),
   user_id: readOnlyId('The user of the hook.'),
   state: readOnlyEnum('The state of the delivery.', deliveryStates),
   last_outcome: readOnlyText('Outcome of the last attempt; empty before the first.'),
-  attempts: readOnlyNumber('Number of attempts.'),
-  milliseconds: readOnlyNumber('Duration of the last attempt in milliseconds.'),
+  attempts: readOnlyDigits('Number of attempts.'),
+  milliseconds: readOnlyDigits('Duration of the last attempt in milliseconds.'),
   created_at: readOnlyTimestamp('When it became pending, UTC.'),
   date_finalized: readOnlyTimestamp('When it was finalized, UTC.'),
   fetched_at: readOnlyTimestamp(
@@ -52,7 +57,7 @@ const deliveryOutcomeFields = {
   ),
 };
 
-type DeliveryOutcomeRow = OutputOf<typeof deliveryOutcomeFields>;
+type ActivityDeliveryRow = StoredRecordOf<typeof activityDeliveryFields>;
 
 /** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
@@ -62,7 +67,7 @@ const activityFields = {
   record_id: readOnlyId('The record.'),
   user_id: readOnlyId('The user who caused it.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
-  deliveries: readOnlyRecords('Its deliveries; at most 500.', deliveryOutcomeFields),
+  deliveries: readOnlyRecords('Its deliveries; at most 500.', activityDeliveryFields),
 };
 
 /** Maximum number of entries on a page. */
@@ -106,8 +111,8 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  */
 const MAX_DELIVERIES_PER_PAGE = 500;
 
-type ActivityRow = OutputOf<typeof activityFields>;
-type ActivityQuery = ParsedParameters<typeof activityParameters>;
+type ActivityRow = StoredRecordOf<typeof activityFields>;
+type ActivityParameterValues = ParsedParameters<typeof activityParameters>;
 
 /** A page of activity entries. `nextCursor` is the query parameter `before` of the next page; undefined on the last. */
 export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nextCursor: number | undefined };
@@ -120,14 +125,16 @@ export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nex
 async function listActivity(
   view: AccountView,
   caller: Caller,
-  query: ActivityQuery,
+  parameterValues: ActivityParameterValues,
   baseUrl: string,
 ): Promise<ActivityPage> {
-  const { hook_id: hookId, limit = DEFAULT_ENTRIES_PER_PAGE } = query;
+  const { hook_id: hookId, limit = DEFAULT_ENTRIES_PER_PAGE } = parameterValues;
   const visibility =
-    hookId === undefined ? visibilityOf(caller, query) : await loadHookVisibility(view, caller, query, hookId);
+    hookId === undefined
+      ? resolveVisibility(caller, parameterValues)
+      : await loadHookVisibility(view, caller, parameterValues, hookId);
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
-  const beforePosition = Math.min(query.before ?? position + 1, position + 1);
+  const beforePosition = Math.min(parameterValues.before ?? position + 1, position + 1);
   const occurrencePage = await loadOccurrencesBefore(view, visibility, beforePosition, limit);
   const { deliveriesByPosition, firstCompletePosition } = await loadDeliveries(
     view,
@@ -148,7 +155,10 @@ async function listActivity(
  * The occurrences that a caller may see, limited to a time range. Both limits are inclusive and in milliseconds since
  * the epoch.
  */
-type TimedVisibility = Visibility & { readonly minOccurredAt?: number; readonly maxOccurredAt?: number | undefined };
+type TimeLimitedVisibility = Visibility & {
+  readonly minOccurredAt?: number;
+  readonly maxOccurredAt?: number | undefined;
+};
 
 /**
  * Returns the occurrences that a hook may have delivered: those that its user caused, of its kind, during its lifetime.
@@ -157,10 +167,10 @@ type TimedVisibility = Visibility & { readonly minOccurredAt?: number; readonly 
 async function loadHookVisibility(
   view: AccountView,
   caller: Caller,
-  query: ActivityQuery,
+  parameterValues: ActivityParameterValues,
   hookId: number,
-): Promise<TimedVisibility> {
-  const { kinds } = visibilityOf(caller, query);
+): Promise<TimeLimitedVisibility> {
+  const { kinds } = resolveVisibility(caller, parameterValues);
   const { user_id: userId, event, date_created: createdAt, date_ended: endedAt } = await getHook(view, caller, hookId);
   return {
     userId: userId ?? 0,
@@ -172,7 +182,7 @@ async function loadHookVisibility(
 
 async function loadOccurrencesBefore(
   view: AccountView,
-  visibility: TimedVisibility,
+  visibility: TimeLimitedVisibility,
   beforePosition: number,
   limit: number,
 ): Promise<{ occurrences: Occurrence[]; nextCursor: number | undefined }> {
@@ -187,7 +197,7 @@ async function loadOccurrencesBefore(
 
 async function loadOccurrencesBetween(
   view: AccountView,
-  { userId, kinds, minOccurredAt, maxOccurredAt }: TimedVisibility,
+  { userId, kinds, minOccurredAt, maxOccurredAt }: TimeLimitedVisibility,
   minPosition: number,
   beforePosition: number,
   limit: number,
@@ -206,7 +216,7 @@ async function loadOccurrencesBetween(
 /** Returns whether a page that ends at a feed position is the last page: no earlier occurrence can be visible. */
 async function isLastPage(
   view: AccountView,
-  { minOccurredAt, kinds }: TimedVisibility,
+  { minOccurredAt, kinds }: TimeLimitedVisibility,
   position: number,
 ): Promise<boolean> {
   if (kinds.size === 0) return true;
@@ -219,7 +229,7 @@ async function isLastPage(
   return occurrenceAtPosition !== undefined && occurrenceAtPosition.occurred_at < minOccurredAt;
 }
 
-type DeliveriesByPosition = ReadonlyMap<number, readonly DeliveryOutcomeRow[]>;
+type DeliveriesByPosition = ReadonlyMap<number, readonly ActivityDeliveryRow[]>;
 
 /**
  * Loads the deliveries of occurrences, grouped by feed position. Deliveries of positions below `firstCompletePosition`
@@ -243,11 +253,11 @@ async function loadDeliveries(
     await findLastAttempts(view, deliveryIds),
     await loadLastFetchTimes(view, foundDeliveries),
   ];
-  const positionedOutcomes = foundDeliveries.map((row) => {
-    const fetchedAt = fetchTimes.get(receiptKeyOfDelivery(row)) ?? 0;
+  const positionedDeliveryRows = foundDeliveries.map((row) => {
+    const fetchedAt = fetchTimes.get(userRecordKeyOfDelivery(row)) ?? 0;
     return {
       position: row.position ?? 0,
-      outcome: {
+      deliveryRow: {
         id: row.id,
         hook_id: row.hook_id,
         target_url: row.target_url,
@@ -262,11 +272,11 @@ async function loadDeliveries(
       },
     };
   });
-  const outcomesByPosition = Map.groupBy(positionedOutcomes, ({ position }) => position);
+  const deliveryRowsByPosition = Map.groupBy(positionedDeliveryRows, ({ position }) => position);
   const deliveriesByPosition = new Map(
-    [...outcomesByPosition].map(([position, outcomesAtPosition]) => [
+    [...deliveryRowsByPosition].map(([position, rowsAtPosition]) => [
       position,
-      outcomesAtPosition.map(({ outcome }) => outcome),
+      rowsAtPosition.map(({ deliveryRow }) => deliveryRow),
     ]),
   );
   return { deliveriesByPosition, firstCompletePosition };
@@ -304,13 +314,13 @@ type DeliveryUserAndRecord = {
   readonly record_id: number;
 };
 
-type ReceiptColumns = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
+type UserAndRecordColumns = { readonly user_id: number; readonly resource_type: string; readonly record_id: number };
 
-const formatReceiptKey = ({ user_id, resource_type, record_id }: ReceiptColumns) =>
+const formatUserRecordKey = ({ user_id, resource_type, record_id }: UserAndRecordColumns) =>
   `${user_id} ${resource_type} ${record_id}`;
 
-function receiptKeyOfDelivery({ user_id, kind, record_id }: DeliveryUserAndRecord): string {
-  return formatReceiptKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
+function userRecordKeyOfDelivery({ user_id, kind, record_id }: DeliveryUserAndRecord): string {
+  return formatUserRecordKey({ user_id, resource_type: resourceTypeOf(kind as DeliveryKind), record_id });
 }
 
 /** Loads the times at which the users of deliveries last fetched the records, by `formatUserRecordKey`. */
@@ -336,12 +346,12 @@ async function loadLastFetchTimes(
     )
     .where('read_receipts.record_id', 'in', removeDuplicates(foundDeliveries.map(({ record_id }) => record_id)))
     .execute();
-  return new Map(receiptRows.map((row) => [formatReceiptKey(row), row.fetched_at]));
+  return new Map(receiptRows.map((row) => [formatUserRecordKey(row), row.fetched_at]));
 }
 
 function toActivityRow(
   occurrence: Occurrence,
-  deliveries: readonly DeliveryOutcomeRow[],
+  deliveries: readonly ActivityDeliveryRow[],
   baseUrl: string,
 ): ActivityRow {
   const { position, ...rest } = occurrence;
@@ -358,7 +368,7 @@ export function createActivityRoutes({ baseUrl }: { baseUrl: () => string }): re
       description: 'Lists all occurrences, newest first, with their deliveries.',
       permission: 'hooks:read',
       parameters: activityParameters,
-      body: undefined,
+      bodySchema: undefined,
       status: 200,
       responseSchema: {
         type: 'object',
@@ -377,8 +387,8 @@ export function createActivityRoutes({ baseUrl }: { baseUrl: () => string }): re
       supportsPreconditions: false,
       mode: 'read',
       async run(view, caller, input) {
-        const query = readQuery(activityParameters, input.query);
-        const { rows, nextCursor } = await listActivity(view, caller, query, baseUrl());
+        const parameterValues = parseQueryParameters(activityParameters, input.query);
+        const { rows, nextCursor } = await listActivity(view, caller, parameterValues, baseUrl());
         return {
           body: { data: rows.map((row) => serializeRecord(activityFields, row)), next: String(nextCursor ?? '') },
         };

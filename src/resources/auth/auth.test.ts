@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { sharedStores, sqlite, stores } from '../../../test/kit/service/stores.ts';
@@ -81,7 +81,7 @@ const KEYS = 40;
 
 /** Creates keys in one database, and an authenticator for each of several nodes. */
 async function keysAndNodes(t: TestContext, address: string, nodeCount: number) {
-  const clock = testClock();
+  const clock = createTestClock();
   const opened: Store[] = [];
   while (opened.length < nodeCount) opened.push(await openStoreAt(t, address));
   const [store] = opened as [Store, ...Store[]];
@@ -117,7 +117,7 @@ for (const { test, database } of stores) {
     assert.deepEqual(commits, [1]);
     await clock.advance(58_000);
     await use();
-    assert.deepEqual(clock.pending, []);
+    assert.deepEqual(clock.remainingDelaysMs, []);
     await clock.advance(1_000);
     await use();
     await clock.advance(1_000);
@@ -163,7 +163,7 @@ for (const { test, database } of sharedStores) {
   });
 
   test('only one write runs at a time, and later uses are written after it', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const writes: { ids: readonly number[]; at: number; end: () => void }[] = [];
     const write = (_: unknown, ids: readonly number[], at: number) =>
       new Promise<void>((end) => writes.push({ ids, at, end }));
@@ -193,6 +193,6 @@ for (const { test, database } of sharedStores) {
     assert.deepEqual(told()[1], { ids: [3], after: 1_000 });
     writes[1]?.end();
     await flushing;
-    assert.deepEqual(clock.pending, []);
+    assert.deepEqual(clock.remainingDelaysMs, []);
   });
 }

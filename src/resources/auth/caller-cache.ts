@@ -12,18 +12,18 @@ const MAX_CACHED_CALLERS = 10_000;
  * access change (a revoked key, an ended session, a changed user) and when any other process has written, so that a
  * revocation is effective immediately.
  */
-export class CallerCache<V extends CachedCaller> {
+export class CallerCache<Entry extends CachedCaller> {
   readonly #store: Store;
-  readonly #entriesByCredentials = new Map<string, V>();
-  readonly #entriesByCaller = new Map<Caller, V>();
+  readonly #entriesByCredentialsHash = new Map<string, Entry>();
+  readonly #entriesByCaller = new Map<Caller, Entry>();
   /** Lookups in flight. An access change removes them, so that their results are not cached. */
-  readonly #activeLookups = new Map<string, Promise<V | undefined>>();
+  readonly #activeLookups = new Map<string, Promise<Entry | undefined>>();
   /** The result of `store.externalVersion()` at the last check. It changes when another process has written. */
   #lastExternalVersion: number;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#lastExternalVersion = store.externalVersion();
+    this.#lastExternalVersion = store.getExternalChangeNumber();
     store.onCommitted((events) => {
       if (events.hasAccessChanged) this.#clear();
     });
@@ -36,53 +36,56 @@ export class CallerCache<V extends CachedCaller> {
    * @param credentialsHash hash of the credentials; for an API key, followed by the domain
    * @param loadEntry queries the database
    */
-  findOrLoadEntry(credentials: string, loadEntry: () => Promise<V | undefined>): V | Promise<V | undefined> {
-    this.#clearIfStoreChanged();
+  findOrLoadEntry(
+    credentialsHash: string,
+    loadEntry: () => Promise<Entry | undefined>,
+  ): Entry | Promise<Entry | undefined> {
+    this.#clearIfOtherProcessWrote();
     return (
-      this.#entriesByCredentials.get(credentials) ??
-      this.#activeLookups.get(credentials) ??
-      this.#trackLookup(credentials, loadEntry())
+      this.#entriesByCredentialsHash.get(credentialsHash) ??
+      this.#activeLookups.get(credentialsHash) ??
+      this.#registerLookup(credentialsHash, loadEntry())
     );
   }
 
   /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
-  getCachedEntry(caller: Caller): V | undefined {
-    this.#clearIfStoreChanged();
+  getCachedEntry(caller: Caller): Entry | undefined {
+    this.#clearIfOtherProcessWrote();
     return this.#entriesByCaller.get(caller);
   }
 
   /** Shares a lookup with concurrent requests until it ends, and then caches its result. */
-  #trackLookup(credentials: string, entryPromise: Promise<V | undefined>): Promise<V | undefined> {
+  #registerLookup(credentialsHash: string, entryPromise: Promise<Entry | undefined>): Promise<Entry | undefined> {
     // A result that was read before an access change is valid for the requests that wait for it, but it must not be
     // cached.
-    const isStillRegistered = () => this.#activeLookups.get(credentials) === lookup;
-    const lookup: Promise<V | undefined> = entryPromise
+    const isStillRegistered = () => this.#activeLookups.get(credentialsHash) === lookup;
+    const lookup: Promise<Entry | undefined> = entryPromise
       .then((entry) => {
-        if (entry !== undefined && isStillRegistered()) this.#addEntry(credentials, entry);
+        if (entry !== undefined && isStillRegistered()) this.#addEntry(credentialsHash, entry);
         return entry;
       })
       .finally(() => {
-        if (isStillRegistered()) this.#activeLookups.delete(credentials);
+        if (isStillRegistered()) this.#activeLookups.delete(credentialsHash);
       });
-    this.#activeLookups.set(credentials, lookup);
+    this.#activeLookups.set(credentialsHash, lookup);
     return lookup;
   }
 
-  #addEntry(credentials: string, entry: V): void {
-    if (this.#entriesByCredentials.size >= MAX_CACHED_CALLERS) this.#clear();
-    this.#entriesByCredentials.set(credentials, entry);
+  #addEntry(credentialsHash: string, entry: Entry): void {
+    if (this.#entriesByCredentialsHash.size >= MAX_CACHED_CALLERS) this.#clear();
+    this.#entriesByCredentialsHash.set(credentialsHash, entry);
     this.#entriesByCaller.set(entry.caller, entry);
   }
 
-  #clearIfStoreChanged(): void {
-    const externalVersion = this.#store.externalVersion();
+  #clearIfOtherProcessWrote(): void {
+    const externalVersion = this.#store.getExternalChangeNumber();
     if (externalVersion === this.#lastExternalVersion) return;
     this.#lastExternalVersion = externalVersion;
     this.#clear();
   }
 
   #clear(): void {
-    this.#entriesByCredentials.clear();
+    this.#entriesByCredentialsHash.clear();
     this.#entriesByCaller.clear();
     this.#activeLookups.clear();
   }

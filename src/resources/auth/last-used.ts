@@ -5,7 +5,7 @@ import type { CachedCaller } from './caller-cache.ts';
 /** Delay from the first recorded use to the write. All uses in between are written in one batch. */
 const WRITE_DELAY_MS = 1_000;
 /** Minimum age of a stored `last_used` before it is written again. */
-const REFRESH_INTERVAL_MS = 60_000;
+const MIN_LAST_USED_AGE_MS = 60_000;
 
 type LastUsedDeps = {
   readonly store: Store;
@@ -35,7 +35,7 @@ export class LastUsedTracker {
   /** Records a use. `id` is the id of the key or session. */
   recordUse(entry: CachedCaller, id: number): void {
     const now = this.#deps.clock.now();
-    if (now - entry.lastUsedAt < REFRESH_INTERVAL_MS) return;
+    if (now - entry.lastUsedAt < MIN_LAST_USED_AGE_MS) return;
     entry.lastUsedAt = now;
     if (this.#pendingIds.size === 0) this.#firstUseAt = now;
     this.#pendingIds.add(id);

@@ -44,13 +44,14 @@ export async function endSessions(
  */
 export async function revokeInvitations(
   write: AccountWrite,
-  selection: { readonly only: number } | { readonly userId: number } | { readonly madeBy: number },
+  selection: { readonly onlyInvitationId: number } | { readonly userId: number } | { readonly madeByUserId: number },
   reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('invitations').where('invitations.used_at', 'is', null);
-  if ('onlyInvitationId' in selection) query = query.where('invitations.invitation_id', '=', selection.onlyInvitationId);
+  if ('onlyInvitationId' in selection)
+    query = query.where('invitations.invitation_id', '=', selection.onlyInvitationId);
   else if ('userId' in selection) query = query.where('invitations.user_id', '=', selection.userId);
-  else query = query.where('invitations.made_by', '=', selection.madeBy);
+  else query = query.where('invitations.made_by', '=', selection.madeByUserId);
   const revokedInvitations = await query.returning(['invitation_id', 'user_id']).execute();
   writeAuditEntries(
     write,
@@ -68,7 +69,7 @@ export async function revokeInvitations(
 /** Revokes one calendar, all calendars of a user, or all calendars of a project. Returns how many were revoked. */
 export async function revokeCalendars(
   write: AccountWrite,
-  selection: { readonly only: number } | { readonly userId: number } | { readonly projectId: number },
+  selection: { readonly onlyCalendarId: number } | { readonly userId: number } | { readonly projectId: number },
   reason: RevocationReason,
 ): Promise<number> {
   let query = write.deleteFrom('calendars');
@@ -93,10 +94,10 @@ export async function revokeCalendars(
  * Revokes all access of a deleted user except API keys, which `deleteUser` revokes: sessions, invitations, calendars
  * and the passphrase. It also revokes the open invitations that this user has made.
  */
-export async function revokeAllAccess(write: AccountWrite, userId: number): Promise<void> {
+export async function revokeAccessExceptKeys(write: AccountWrite, userId: number): Promise<void> {
   await endSessions(write, { userId }, 'the user was deleted');
   await revokeInvitations(write, { userId }, 'the user was deleted');
-  await revokeInvitations(write, { madeBy: userId }, 'its creator was deleted');
+  await revokeInvitations(write, { madeByUserId: userId }, 'its creator was deleted');
   await revokeCalendars(write, { userId }, 'the user was deleted');
   await write.deleteFrom('passphrases').where('passphrases.user_id', '=', userId).execute();
 }
@@ -108,7 +109,7 @@ export async function revokeAllAccess(write: AccountWrite, userId: number): Prom
  */
 export async function revokeInvitationsAfterRoleChange(write: AccountWrite, userId: number): Promise<void> {
   await revokeInvitations(write, { userId }, 'the role was changed');
-  await revokeInvitations(write, { madeBy: userId }, 'the role of its creator was changed');
+  await revokeInvitations(write, { madeByUserId: userId }, 'the role of its creator was changed');
 }
 
 /**

@@ -12,7 +12,7 @@ import { formatTimestamp } from '../../http/fields/dates.ts';
 import { addDays } from '../../ical/days.ts';
 import { createLog } from '../../log.ts';
 import { permissions } from '../../permissions.ts';
-import { getGrantedPermissions } from './calendars.ts';
+import { getEffectivePermissions } from './calendars.ts';
 import { createCalendarUrl } from './ics-route.ts';
 
 const today = formatTimestamp(systemClock.now()).slice(0, 10);
@@ -128,7 +128,7 @@ for (const { test, testService } of stores) {
       return store.write(...args);
     };
     const interceptor = new QueryInterceptor();
-    const read = interceptor.over(store.read);
+    const read = interceptor.installOn(store.read);
     const onCommitted: typeof store.onCommitted = (listener) => store.onCommitted(listener);
     const counted = { write, onCommitted } as typeof store;
     const { findDocument } = createCalendarUrl({ store: counted, log: createLog('silent'), baseUrl: () => '' });
@@ -195,9 +195,9 @@ for (const { test, testService } of stores) {
     await assert.rejects(none.carillon.calendars.create({}), { code: 'not_permitted' });
 
     // A permission that a role has lost is also lost in the calendars of its users.
-    assert.deepEqual([...getGrantedPermissions('events:read,users:write', 'member')], ['events:read']);
+    assert.deepEqual([...getEffectivePermissions('events:read,users:write', 'member')], ['events:read']);
     assert.deepEqual(
-      [...getGrantedPermissions('events:read,users:write,nothing', 'admin')],
+      [...getEffectivePermissions('events:read,users:write,nothing', 'admin')],
       ['events:read', 'users:write'],
     );
 

@@ -1,5 +1,5 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import type { CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
+import type { CreationInput, Field, StoredRecordOf } from '../../http/fields/field.ts';
 import {
   oneTimeSecret,
   ownRecordId,
@@ -7,10 +7,10 @@ import {
   readOnlyId,
   readOnlyText,
   readOnlyTimestamp,
-  resourceIdOrNone,
+  recordIdOrNone,
   shortText,
 } from '../../http/fields/field-types.ts';
-import { mapRows, waitForNextSlice } from '../../http/routes/page-slices.ts';
+import { mapRows, waitForSliceTurn } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import {
@@ -90,7 +90,7 @@ export function timeZoneField(description: string): Field<string, 'writable'> {
 export const calendarInputFields = {
   label: plainText('Its label.'),
   scope: scopeField,
-  project_id: resourceIdOrNone('The project, with scope project.'),
+  project_id: recordIdOrNone('The project, with scope project.'),
   time_zone: timeZoneField("Time zone of its times. Default: the account's."),
 };
 
@@ -107,7 +107,7 @@ export const calendarFilters = {
   ),
 };
 
-type CalendarRow = OutputOf<typeof calendarFields>;
+type CalendarRow = StoredRecordOf<typeof calendarFields>;
 
 type StoredCalendar = {
   calendar_id: number;
@@ -141,12 +141,12 @@ export async function listCalendars(
   parameterValues: ParsedParameters<typeof calendarFilters>,
   paging: PageRequest,
 ): Promise<Page<CalendarRow>> {
-  const visibleCalendars = isAdmin(caller)
+  const visibleCalendarsQuery = isAdmin(caller)
     ? selectLiveCalendars(view)
     : selectLiveCalendars(view).where('calendars.user_id', '=', caller.userId);
   const page = await loadPage(
-    visibleCalendars,
-    visibleCalendars.selectAll('calendars'),
+    visibleCalendarsQuery,
+    visibleCalendarsQuery.selectAll('calendars'),
     orderById,
     buildFilterConditions(calendarFilters, parameterValues),
     paging,
@@ -172,8 +172,8 @@ export async function createCalendar(
   caller: Caller,
   input: CreationInput<typeof calendarInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
-): Promise<OutputOf<typeof createdCalendarFields>> {
-  requireMatchingScope(input.scope, input.project_id);
+): Promise<StoredRecordOf<typeof createdCalendarFields>> {
+  requireProjectIdMatchesScope(input.scope, input.project_id);
   if (input.project_id !== 0) await requireRecord(write, 'project', input.project_id);
   const token = newToken(random);
   const row = await write.insertRow('calendars', {
@@ -190,7 +190,7 @@ export async function createCalendar(
   return { ...toCalendarRow(row), url: `${baseUrl()}/calendar/${token}.ics` };
 }
 
-function requireMatchingScope(scope: CalendarScope, projectId: number): void {
+function requireProjectIdMatchesScope(scope: CalendarScope, projectId: number): void {
   if (scope === 'project' && projectId === 0)
     throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   if (scope !== 'project' && projectId !== 0)
@@ -210,7 +210,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
       detail: 'You cannot revoke the calendar of a user whose role is above your own.',
     });
   }
-  await revokeCalendars(write, { only: calendarId }, 'ended by hand');
+  await revokeCalendars(write, { onlyCalendarId: calendarId }, 'ended by hand');
 }
 
 export type CalendarDeps = { readonly random: Random; readonly baseUrl: () => string };
@@ -227,7 +227,7 @@ export function createCalendarRoutes(deps: CalendarDeps): readonly Route[] {
       permission: 'events:read',
       parameters: calendarFilters,
       fields: calendarFields,
-      call: listCalendars,
+      handle: listCalendars,
     }),
     defineCreateRoute({
       path: '/calendars',
@@ -237,21 +237,21 @@ export function createCalendarRoutes(deps: CalendarDeps): readonly Route[] {
       inputFields: calendarInputFields,
       recordedKinds: [],
       location: { collectionPath: '/calendars', idField: 'id' },
-      call: (write, caller, input) => createCalendar(write, caller, input, deps),
+      handle: (write, caller, input) => createCalendar(write, caller, input, deps),
     }),
     defineGetRoute({
       path: '/calendars/{calendar_id}',
       description: 'Returns a calendar, without its address.',
       permission: 'events:read',
       fields: calendarFields,
-      call: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
+      handle: (view, caller, ids) => getCalendar(view, caller, ids.calendar_id),
     }),
     defineDeleteRoute({
       path: '/calendars/{calendar_id}',
       description: 'Revokes a calendar; its address becomes invalid.',
       permission: 'events:read',
       recordedKinds: [],
-      call: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),
+      handle: (write, caller, ids) => revokeCalendar(write, caller, ids.calendar_id),
     }),
   ];
 }
@@ -265,7 +265,7 @@ const calendarPermissions = [
 ] as const satisfies Permission[];
 
 /** Returns the permissions of a calendar: those stored at its creation that the role of its user still has. */
-export function getGrantedPermissions(storedPermissions: string, role: Role): ReadonlySet<Permission> {
+export function getEffectivePermissions(storedPermissions: string, role: Role): ReadonlySet<Permission> {
   const rolePermissions = permissionsOf(role);
   return new Set(
     storedPermissions
@@ -291,7 +291,7 @@ export async function loadAssignedNames(
     assignedUsers = [];
     for (const [index, id] of recordIds.entries()) {
       assignedUsers.push(...(await loadAssignedUsers(view, resourceType, [id], MAX_ASSIGNED_NAMES + 1)));
-      if (index % LOOKUPS_BEFORE_YIELD === 0) await waitForNextSlice();
+      if (index % LOOKUPS_BEFORE_YIELD === 0) await waitForSliceTurn();
     }
   }
   const usersByRecord = Map.groupBy(assignedUsers, ({ record_id }) => record_id);

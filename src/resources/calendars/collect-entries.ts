@@ -1,16 +1,16 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { waitForNextSlice } from '../../http/routes/page-slices.ts';
+import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
 import { addDays } from '../../ical/days.ts';
 import { type CalendarEntry, writeEntry } from '../../ical/write.ts';
 import type { CalendarZone } from '../../ical/zone.ts';
 import type { Permission } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { selectOverlappingIds } from '../events/overlapping.ts';
+import { selectOverlappingEventIds } from '../events/overlapping.ts';
 import { fullNameOf } from '../users/lookup.ts';
 import { type CalendarScope, loadAssignedNames } from './calendars.ts';
 
 /** Defines which entries a calendar contains, and how they are written. */
-export type CalendarQuery = {
+export type CalendarDefinition = {
   readonly scope: CalendarScope;
   readonly userId: number;
   readonly projectId: number;
@@ -50,18 +50,18 @@ const RECENT_DAYS = 31;
  */
 export async function* streamEntries(
   view: AccountView,
-  calendarQuery: CalendarQuery,
+  calendarDefinition: CalendarDefinition,
   today: string,
 ): AsyncGenerator<Buffer> {
-  const { permissions } = calendarQuery;
-  const dayRanges = splitCalendarDays(calendarQuery, today);
-  if (permissions.has('events:read')) yield* readAllBatches(createEventReaders(view, calendarQuery, dayRanges));
+  const { permissions } = calendarDefinition;
+  const dayRanges = splitCalendarDays(calendarDefinition, today);
+  if (permissions.has('events:read')) yield* readAllBatches(createEventReaders(view, calendarDefinition, dayRanges));
   if (!permissions.has('tasks:read')) return;
   yield* readAllBatches(
-    dayRanges.map((dayRange) => (batchRequest) => readTasks(view, calendarQuery, dayRange, batchRequest)),
+    dayRanges.map((dayRange) => (batchRequest) => readTasks(view, calendarDefinition, dayRange, batchRequest)),
   );
   yield* readAllBatches(
-    dayRanges.map((dayRange) => (batchRequest) => readSubtasks(view, calendarQuery, dayRange, batchRequest)),
+    dayRanges.map((dayRange) => (batchRequest) => readSubtasks(view, calendarDefinition, dayRange, batchRequest)),
   );
 }
 
@@ -71,7 +71,7 @@ type DayRange = { readonly first: string; readonly last: string };
  * Sort key of the last row that was read: its start or due date with the time of day, and its id. Undefined before the
  * first row and after the last one.
  */
-type EntrySortKey = { readonly day: string; readonly id: number } | undefined;
+type EntrySortKey = { readonly time: string; readonly id: number } | undefined;
 /** Limits a read to at most `limit` rows after a sort key. */
 type BatchRequest = { readonly afterKey: EntrySortKey; readonly limit: number };
 /**
@@ -83,19 +83,19 @@ type ReadBatch = (batchRequest: BatchRequest) => Promise<EntryBatch>;
 
 /** Calls the readers one after the other, each until its last batch, up to MAX_ENTRIES_PER_TYPE entries in total. */
 async function* readAllBatches(batchReaders: readonly ReadBatch[]): AsyncGenerator<Buffer> {
-  let remainingEntries = MAX_ENTRIES_PER_TYPE;
+  let remainingEntryCount = MAX_ENTRIES_PER_TYPE;
   for (const readBatch of batchReaders) {
     let lastReadKey: EntrySortKey;
     do {
       const { icsBytes, entryCount, lastKey } = await readBatch({
         afterKey: lastReadKey,
-        limit: Math.min(ROWS_PER_QUERY, remainingEntries),
+        limit: Math.min(ROWS_PER_QUERY, remainingEntryCount),
       });
       if (entryCount > 0) yield icsBytes;
-      remainingEntries -= entryCount;
-      if (remainingEntries === 0) return;
+      remainingEntryCount -= entryCount;
+      if (remainingEntryCount === 0) return;
       lastReadKey = lastKey;
-      await waitForNextSlice();
+      await waitForSliceTurn();
     } while (lastReadKey !== undefined);
   }
 }
@@ -104,7 +104,7 @@ async function* readAllBatches(batchReaders: readonly ReadBatch[]): AsyncGenerat
  * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
  * first.
  */
-function splitCalendarDays({ firstDay, lastDay }: CalendarQuery, today: string): readonly DayRange[] {
+function splitCalendarDays({ firstDay, lastDay }: CalendarDefinition, today: string): readonly DayRange[] {
   const firstRecentDay = addDays(today, -RECENT_DAYS);
   return [
     ...splitIntoDayRanges(firstRecentDay, lastDay),
@@ -123,56 +123,57 @@ function splitIntoDayRanges(startDay: string, endDay: string): DayRange[] {
 
 /** Builds the condition for rows in a range of days and after a sort key. */
 function buildDayRangeCondition(
-  dayColumn: string,
+  timeColumn: string,
   idColumn: string,
   { first, last }: DayRange,
   afterKey: EntrySortKey,
 ): Expression<SqlBool> {
-  const dayRef = sql.ref(dayColumn);
-  const dayRangeCondition = sql<SqlBool>`${dayRef} >= ${`${first} 00:00:00`} and ${dayRef} <= ${`${last} 23:59:59`}`;
+  const timeRef = sql.ref(timeColumn);
+  const dayRangeCondition = sql<SqlBool>`${timeRef} >= ${`${first} 00:00:00`} and ${timeRef} <= ${`${last} 23:59:59`}`;
   return afterKey === undefined
     ? dayRangeCondition
-    : sql<SqlBool>`${dayRangeCondition} and ${buildAfterKeyCondition(dayColumn, idColumn, afterKey)}`;
+    : sql<SqlBool>`${dayRangeCondition} and ${buildAfterKeyCondition(timeColumn, idColumn, afterKey)}`;
 }
 
 function buildAfterKeyCondition(
-  dayColumn: string,
+  timeColumn: string,
   idColumn: string,
   afterKey: NonNullable<EntrySortKey>,
 ): Expression<SqlBool> {
-  const [dayRef, idRef] = [sql.ref(dayColumn), sql.ref(idColumn)];
-  return sql<SqlBool>`${dayRef} >= ${afterKey.day} and (${dayRef} > ${afterKey.day} or ${idRef} > ${afterKey.id})`;
+  const [timeRef, idRef] = [sql.ref(timeColumn), sql.ref(idColumn)];
+  return sql<SqlBool>`${timeRef} >= ${afterKey.time} and (${timeRef} > ${afterKey.time} or ${idRef} > ${afterKey.id})`;
 }
 
 function createEventReaders(
   view: AccountView,
-  calendarQuery: CalendarQuery,
+  calendarDefinition: CalendarDefinition,
   dayRanges: readonly DayRange[],
 ): readonly ReadBatch[] {
-  const { firstDay } = calendarQuery;
-  const inProgressEventIds = selectOverlappingIds(view, { startTo: addDays(firstDay, -1), dueFrom: firstDay }).as(
-    'under_way',
-  );
+  const { firstDay } = calendarDefinition;
+  const inProgressEventIdsQuery = selectOverlappingEventIds(view, {
+    latestStartDay: addDays(firstDay, -1),
+    earliestDueDay: firstDay,
+  }).as('under_way');
   // Few events are in progress when the calendar begins, so the query joins with their ids. A filter in list order
   // would scan all events.
-  const inProgressEvents = selectEvents(view, calendarQuery).innerJoin(
-    inProgressEventIds,
+  const inProgressEventsQuery = selectEvents(view, calendarDefinition).innerJoin(
+    inProgressEventIdsQuery,
     'under_way.event_id',
     'events.event_id',
   );
   const readInProgressEvents: ReadBatch = ({ afterKey, limit }) => {
-    if (afterKey === undefined) return readEvents(inProgressEvents, limit, calendarQuery);
+    if (afterKey === undefined) return readEvents(inProgressEventsQuery, limit, calendarDefinition);
     return readEvents(
-      inProgressEvents.where(buildAfterKeyCondition('events.start_date', 'events.event_id', afterKey)),
+      inProgressEventsQuery.where(buildAfterKeyCondition('events.start_date', 'events.event_id', afterKey)),
       limit,
-      calendarQuery,
+      calendarDefinition,
     );
   };
   const rangeReaders = dayRanges.map(
     (dayRange): ReadBatch =>
       ({ afterKey, limit }) => {
         const rangeCondition = buildDayRangeCondition('events.start_date', 'events.event_id', dayRange, afterKey);
-        return readEvents(selectEvents(view, calendarQuery).where(rangeCondition), limit, calendarQuery);
+        return readEvents(selectEvents(view, calendarDefinition).where(rangeCondition), limit, calendarDefinition);
       },
   );
   return [readInProgressEvents, ...rangeReaders];
@@ -181,22 +182,26 @@ function createEventReaders(
 async function readEvents(
   query: ReturnType<typeof selectEvents>,
   limit: number,
-  calendarQuery: CalendarQuery,
+  calendarDefinition: CalendarDefinition,
 ): Promise<EntryBatch> {
   const rows = await query.orderBy('events.start_date').orderBy('events.event_id').limit(limit).execute();
-  const entries = rows.map((row) => toEventEntry(row, calendarQuery));
+  const entries = rows.map((row) => toEventEntry(row, calendarDefinition));
   const lastRow = rows.length === limit ? rows.at(-1) : undefined;
-  return toEntryBatch(entries, lastRow && { day: lastRow.start_date, id: lastRow.event_id }, calendarQuery);
+  return toEntryBatch(entries, lastRow && { time: lastRow.start_date, id: lastRow.event_id }, calendarDefinition);
 }
 
-function toEntryBatch(entries: readonly CalendarEntry[], lastKey: EntrySortKey, { zone }: CalendarQuery): EntryBatch {
+function toEntryBatch(
+  entries: readonly CalendarEntry[],
+  lastKey: EntrySortKey,
+  { zone }: CalendarDefinition,
+): EntryBatch {
   const icsBytes = Buffer.from(entries.map((entry) => writeEntry(entry, zone)).join(''));
   return { icsBytes, entryCount: entries.length, lastKey };
 }
 
 type CalendarEventRow = Awaited<ReturnType<ReturnType<typeof selectEvents>['execute']>>[number];
 
-function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarQuery) {
+function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarDefinition) {
   const eventsQuery = view
     .selectFrom('events')
     .leftJoin('projects', (join) =>
@@ -209,17 +214,17 @@ function selectEvents(view: AccountView, { scope, userId, projectId }: CalendarQ
     .select(['projects.project_name', 'users.first_name', 'users.last_name']);
   if (scope === 'project') return eventsQuery.where('events.project_id', '=', projectId);
   if (scope === 'account') return eventsQuery;
-  const assignedProjectIds = view
+  const assignedProjectIdsQuery = view
     .selectFrom('assignments')
     .select('assignments.record_id')
     .where('assignments.resource_type', '=', 'project')
     .where('assignments.user_id', '=', userId);
   return eventsQuery.where(({ or, eb }) =>
-    or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', assignedProjectIds)]),
+    or([eb('events.user_id', '=', userId), eb('events.project_id', 'in', assignedProjectIdsQuery)]),
   );
 }
 
-function toEventEntry(row: CalendarEventRow, { permissions, domain, baseUrl }: CalendarQuery): CalendarEntry {
+function toEventEntry(row: CalendarEventRow, { permissions, domain, baseUrl }: CalendarDefinition): CalendarEntry {
   const projectName = permissions.has('projects:read') ? (row.project_name ?? '') : '';
   const creatorName = permissions.has('users:read') ? creatorNameOf(row) : '';
   return {
@@ -247,11 +252,11 @@ function formatLabelledLines(...labelledTexts: readonly (readonly [label: string
 
 async function readTasks(
   view: AccountView,
-  calendarQuery: CalendarQuery,
+  calendarDefinition: CalendarDefinition,
   dayRange: DayRange,
   { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = calendarQuery;
+  const { scope, projectId } = calendarDefinition;
   let query = view
     .selectFrom('tasks')
     .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
@@ -261,7 +266,8 @@ async function readTasks(
     .where('tasks.archived', '=', 0)
     .where(buildDayRangeCondition('tasks.due_date', 'tasks.task_id', dayRange, afterKey));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own') query = query.where(buildOwnScopeCondition('task', 'tasks', 'task_id', calendarQuery.userId));
+  if (scope === 'own')
+    query = query.where(buildOwnScopeCondition('task', 'tasks', 'task_id', calendarDefinition.userId));
   const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
   const assignedNames = await loadAssignedNames(
     view,
@@ -272,20 +278,20 @@ async function readTasks(
     toDueDateEntry(
       { ...row, resourceType: 'task', id: row.task_id, name: row.task_name },
       assignedNames.get(row.task_id),
-      calendarQuery,
+      calendarDefinition,
     ),
   );
   const lastRow = rows.length === limit ? rows.at(-1) : undefined;
-  return toEntryBatch(entries, lastRow && { day: lastRow.due_date ?? '', id: lastRow.task_id }, calendarQuery);
+  return toEntryBatch(entries, lastRow && { time: lastRow.due_date ?? '', id: lastRow.task_id }, calendarDefinition);
 }
 
 async function readSubtasks(
   view: AccountView,
-  calendarQuery: CalendarQuery,
+  calendarDefinition: CalendarDefinition,
   dayRange: DayRange,
   { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = calendarQuery;
+  const { scope, projectId } = calendarDefinition;
   let query = view
     .selectFrom('subtasks')
     .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
@@ -297,7 +303,7 @@ async function readSubtasks(
     .where(buildDayRangeCondition('subtasks.due_date', 'subtasks.subtask_id', dayRange, afterKey));
   if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
   if (scope === 'own')
-    query = query.where(buildOwnScopeCondition('subtask', 'subtasks', 'subtask_id', calendarQuery.userId));
+    query = query.where(buildOwnScopeCondition('subtask', 'subtasks', 'subtask_id', calendarDefinition.userId));
   const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
   const assignedNames = await loadAssignedNames(
     view,
@@ -308,11 +314,11 @@ async function readSubtasks(
     toDueDateEntry(
       { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
       assignedNames.get(row.subtask_id),
-      calendarQuery,
+      calendarDefinition,
     ),
   );
   const lastRow = rows.length === limit ? rows.at(-1) : undefined;
-  return toEntryBatch(entries, lastRow && { day: lastRow.due_date ?? '', id: lastRow.subtask_id }, calendarQuery);
+  return toEntryBatch(entries, lastRow && { time: lastRow.due_date ?? '', id: lastRow.subtask_id }, calendarDefinition);
 }
 
 /**
@@ -351,7 +357,7 @@ type TaskOrSubtaskRow = {
 function toDueDateEntry(
   row: TaskOrSubtaskRow,
   assignedNames: string | undefined,
-  { domain, baseUrl }: CalendarQuery,
+  { domain, baseUrl }: CalendarDefinition,
 ): CalendarEntry {
   const dueDate = row.due_date ?? '';
   return {

@@ -11,8 +11,8 @@ import type { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { fullNameOf } from '../users/lookup.ts';
-import { type CalendarScope, getGrantedPermissions } from './calendars.ts';
-import { type CalendarQuery, MAX_ENTRIES_PER_TYPE, streamEntries } from './collect-entries.ts';
+import { type CalendarScope, getEffectivePermissions } from './calendars.ts';
+import { type CalendarDefinition, MAX_ENTRIES_PER_TYPE, streamEntries } from './collect-entries.ts';
 
 /** Number of past days in a calendar: one year. */
 const CALENDAR_PAST_DAYS = 366;
@@ -67,7 +67,7 @@ async function findCalendarDocument(
   );
   if (calendar === undefined) return undefined;
   const role = calendar.role as Role;
-  const permissions = getGrantedPermissions(calendar.permissions, role);
+  const permissions = getEffectivePermissions(calendar.permissions, role);
   if (!permissions.has('events:read') && !permissions.has('tasks:read')) return undefined;
   await lastFetchedTracker.recordFetch(calendar, now);
   return createCalendarDocument(calendar, permissions, now, baseUrl());
@@ -177,7 +177,7 @@ function createCalendarDocument(
     // entries.
     etag: etagOf(JSON.stringify(etagParts)),
     streamBody: (view) =>
-      streamCalendar(view, toCalendarQuery(calendar, permissions, today, baseUrl), { today, name, zoneName }),
+      streamCalendar(view, toCalendarDefinition(calendar, permissions, today, baseUrl), { today, name, zoneName }),
   };
 }
 
@@ -198,14 +198,14 @@ function calendarNameOf(calendar: FoundCalendar): string {
   return scopeName === '' ? companyName : `${scopeName} · ${companyName}`;
 }
 
-type UnzonedCalendarQuery = Omit<CalendarQuery, 'zone'>;
+type CalendarDefinitionWithoutZone = Omit<CalendarDefinition, 'zone'>;
 
-function toCalendarQuery(
+function toCalendarDefinition(
   calendar: FoundCalendar,
   permissions: ReadonlySet<Permission>,
   today: string,
   baseUrl: string,
-): UnzonedCalendarQuery {
+): CalendarDefinitionWithoutZone {
   return {
     scope: calendar.scope as CalendarScope,
     userId: calendar.user_id,
@@ -218,20 +218,20 @@ function toCalendarQuery(
   };
 }
 
-type CalendarHeader = { readonly today: string; readonly name: string; readonly zoneName: string | undefined };
+type CalendarStreamOptions = { readonly today: string; readonly name: string; readonly zoneName: string | undefined };
 
 async function* streamCalendar(
   view: AccountView,
-  calendarQuery: UnzonedCalendarQuery,
-  { today, name, zoneName }: CalendarHeader,
+  calendarDefinition: CalendarDefinitionWithoutZone,
+  { today, name, zoneName }: CalendarStreamOptions,
 ): AsyncGenerator<string | Buffer> {
-  const description = `From ${calendarQuery.firstDay} to ${calendarQuery.lastDay}; of events, tasks and subtasks at most ${MAX_ENTRIES_PER_TYPE} each.`;
+  const description = `From ${calendarDefinition.firstDay} to ${calendarDefinition.lastDay}; of events, tasks and subtasks at most ${MAX_ENTRIES_PER_TYPE} each.`;
   const [fromMs, untilMs] = [
-    Date.parse(calendarQuery.firstDay) - 366 * DAY_MS,
-    Date.parse(calendarQuery.lastDay) + 366 * DAY_MS,
+    Date.parse(calendarDefinition.firstDay) - 366 * DAY_MS,
+    Date.parse(calendarDefinition.lastDay) + 366 * DAY_MS,
   ];
   const zone = zoneName === undefined ? undefined : createCalendarZone(zoneName, fromMs, untilMs);
   yield writeCalendarStart({ name, description, zone });
-  yield* streamEntries(view, { ...calendarQuery, zone }, today);
+  yield* streamEntries(view, { ...calendarDefinition, zone }, today);
   yield CALENDAR_END;
 }

@@ -10,7 +10,7 @@ import {
 import { defineResource } from '../core/define-resource.ts';
 import { containsFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
-import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a client (C29). */
@@ -43,7 +43,10 @@ export const clients = defineResource('client', {
   filters: clientFilters,
   orders: {
     description: 'clientname ascending, latest descending; else by id.',
-    byName: { clientname: asc(textKey('fold(clients.client_name)')), latest: desc(numberKey('clients.date_created')) },
+    byName: {
+      clientname: ascendingBy(textKey('fold(clients.client_name)')),
+      latest: descendingBy(numberKey('clients.date_created')),
+    },
   },
 });
 

@@ -1,11 +1,11 @@
-import type { OutputOf } from '../../http/fields/field.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
 import {
   constant,
   ownRecordId,
+  readOnlyDigits,
   readOnlyId,
-  readOnlyNumber,
   readOnlyRecords,
-  resourceIdOrNone,
+  recordIdOrNone,
   text,
 } from '../../http/fields/field-types.ts';
 import { expandInHalves, expandRows } from '../../http/routes/page-slices.ts';
@@ -24,10 +24,10 @@ import { commonFields } from '../core/timestamps.ts';
 export const commentFields = {
   comment_id: ownRecordId('Identifier of the comment.'),
   comment: text({ description: 'The text.', minLength: 1, maxLength: 20_000 }),
-  parent_id: resourceIdOrNone('The comment that it replies to, which must not be a reply itself.'),
+  parent_id: recordIdOrNone('The comment that it replies to, which must not be a reply itself.'),
   project_id: readOnlyId('The project of the comment.'),
-  task_id: resourceIdOrNone('The task of the comment.'),
-  subtask_id: resourceIdOrNone('The subtask of that task.'),
+  task_id: recordIdOrNone('The task of the comment.'),
+  subtask_id: recordIdOrNone('The subtask of that task.'),
   filepath: constant('Always null: there are no files.', null),
   filename: constant('Always null: there are no files.', null),
   note: constant('Always "0": it is a comment, not a note.', '0'),
@@ -43,7 +43,7 @@ export const MAX_LISTED_REPLIES = 50;
 /** Response fields of a comment in a list, with its first replies. */
 export const threadFields = {
   ...commentFields,
-  reply_count: readOnlyNumber('Number of replies.'),
+  reply_count: readOnlyDigits('Number of replies.'),
   replies: readOnlyRecords(
     `The first ${MAX_LISTED_REPLIES} replies, by id. Filter the list by parent_id to get all.`,
     commentFields,
@@ -61,14 +61,14 @@ export const comments = {
   ...defineResource('comment', {
     fields: commentFields,
     filters: commentFilters,
-    async toColumns(input, _before, view) {
+    async toColumns(input, _oldRecord, view) {
       const { parent_id = 0 } = input;
       const errorMessage = parent_id === 0 ? undefined : await findParentError(view, parent_id);
       if (errorMessage === undefined) return input;
       throw invalidInput([{ field: 'parent_id', message: errorMessage }]);
     },
   }),
-  listed: threadFields,
+  listedFields: threadFields,
   list: listThreads,
 };
 
@@ -103,8 +103,8 @@ const listComments = createListFunction(
 
 const orderById = ascendingOrder('id', numberKey('comments.comment_id'));
 
-type CommentRow = OutputOf<typeof commentFields>;
-type ThreadRow = OutputOf<typeof threadFields>;
+type CommentRow = StoredRecordOf<typeof commentFields>;
+type ThreadRow = StoredRecordOf<typeof threadFields>;
 
 /**
  * Lists top-level comments, each with its first replies. With the filter `parent_id`, lists the replies to one comment.
@@ -132,8 +132,8 @@ const loadRepliesByIds = AccountView.prepareQueryByIds((view, ids) =>
 /** A comment with summaries of its first replies. `size` is the total size of the texts of these replies in bytes. */
 type CommentThread = {
   readonly row: CommentRow;
-  readonly count: number;
-  readonly first: readonly ReplySummary[];
+  readonly replyCount: number;
+  readonly firstReplySummaries: readonly ReplySummary[];
   readonly size: number;
 };
 
@@ -143,12 +143,14 @@ async function* addReplies(
   threads: readonly CommentThread[],
 ): AsyncGenerator<readonly ThreadRow[], void> {
   for (const threadBatch of splitBySize(threads)) {
-    const replyIds = threadBatch.flatMap(({ first }) => first.map(({ comment_id }) => comment_id));
+    const replyIds = threadBatch.flatMap(({ firstReplySummaries }) =>
+      firstReplySummaries.map(({ comment_id }) => comment_id),
+    );
     const repliesById = new Map((await loadRepliesByIds(view, replyIds)).map((reply) => [reply.comment_id, reply]));
-    yield threadBatch.map(({ row, count, first }) => ({
+    yield threadBatch.map(({ row, replyCount, firstReplySummaries }) => ({
       ...row,
-      reply_count: count,
-      replies: first.flatMap(({ comment_id }) => repliesById.get(comment_id) ?? []),
+      reply_count: replyCount,
+      replies: firstReplySummaries.flatMap(({ comment_id }) => repliesById.get(comment_id) ?? []),
     }));
   }
 }
@@ -166,8 +168,8 @@ async function loadThreads(
     const firstSummaries = summariesOfComment.slice(0, MAX_LISTED_REPLIES);
     return {
       row,
-      count: summariesOfComment.length,
-      first: firstSummaries,
+      replyCount: summariesOfComment.length,
+      firstReplySummaries: firstSummaries,
       size: firstSummaries.reduce((sum, { size }) => sum + size, 0),
     };
   });

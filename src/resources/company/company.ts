@@ -1,4 +1,4 @@
-import type { OutputOf } from '../../http/fields/field.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
 import { ownRecordId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { defineGetRoute, type Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
@@ -20,7 +20,7 @@ export const companyFields = {
 };
 
 /** Returns the account of the caller. */
-export async function getCompany(view: AccountView): Promise<OutputOf<typeof companyFields>> {
+export async function getCompany(view: AccountView): Promise<StoredRecordOf<typeof companyFields>> {
   const row = await view.selectFrom('accounts').selectAll('accounts').executeTakeFirstOrThrow();
   return { ...row, company_id: row.account_id };
 }
@@ -31,6 +31,6 @@ export const companyRoutes: readonly Route[] = [
     description: 'Returns the account.',
     permission: 'company:read',
     fields: companyFields,
-    call: (view) => getCompany(view),
+    handle: (view) => getCompany(view),
   }),
 ];

@@ -1,4 +1,4 @@
-import { email, ownRecordId, requiredName, resourceIdOrNone, shortText } from '../../http/fields/field-types.ts';
+import { email, ownRecordId, recordIdOrNone, requiredName, shortText } from '../../http/fields/field-types.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
@@ -14,7 +14,7 @@ export const contactFields = {
   mobile: shortText('Mobile telephone.', 64),
   role: shortText('Role of the contact.'),
   company_name: shortText('Name of the company of the contact.'),
-  client_id: resourceIdOrNone('The client of the contact.'),
+  client_id: recordIdOrNone('The client of the contact.'),
   ...commonFields,
 };
 

@@ -4,7 +4,7 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { canHaveAssignees, removeAssignees } from './assignments.ts';
 import { relationsTo } from './references.ts';
-import { loadIdBatches, type ResourceName, resourceTables } from './resource-tables.ts';
+import { loadIdBatches, resourceTables, type StandardResourceType } from './resource-tables.ts';
 
 /**
  * Deletes a record and the records that belong to it. References from other records are cleared (C34).
@@ -14,7 +14,7 @@ import { loadIdBatches, type ResourceName, resourceTables } from './resource-tab
 export async function cascadeDelete(
   write: AccountWrite,
   caller: Caller,
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   id: number,
 ): Promise<NewOccurrence[]> {
   return deleteSelectedRecords(write, caller, { resourceType, column: resourceTypes[resourceType].key, values: [id] });
@@ -22,7 +22,7 @@ export async function cascadeDelete(
 
 /** Returns the event kinds (occurrence kinds) that deleting a record of this type may record, in recording order. */
 export function getCascadeDeleteKinds(
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   earlierKinds: ReadonlySet<OccurrenceKind> = new Set(),
 ): readonly OccurrenceKind[] {
   const kinds = new Set(earlierKinds);
@@ -37,7 +37,7 @@ export function getCascadeDeleteKinds(
 
 /** Selects the records that have one of `values` in a column. */
 type RecordSelection = {
-  readonly resourceType: ResourceName;
+  readonly resourceType: StandardResourceType;
   readonly column: string;
   readonly values: readonly number[];
 };

@@ -6,7 +6,7 @@ type CompletionInput = { readonly completed?: number; readonly resume?: number }
 /** The completion columns of a record. `date_completed` is in milliseconds since the epoch. */
 type StoredCompletion = { readonly completed: number; readonly date_completed: number | null };
 
-export const openCompletionColumns: StoredCompletion = { completed: 0, date_completed: null };
+export const notCompletedColumns: StoredCompletion = { completed: 0, date_completed: null };
 
 /**
  * Converts a request for a task or subtask to stored columns (C33). Completing a completed record keeps its date.
@@ -15,7 +15,7 @@ export const openCompletionColumns: StoredCompletion = { completed: 0, date_comp
  */
 export function toCompletionColumns<G extends CompletionInput>(
   input: G,
-  oldCompletion: StoredCompletion = openCompletionColumns,
+  oldCompletion: StoredCompletion = notCompletedColumns,
   { now }: { readonly now: number },
 ): Omit<G, keyof CompletionInput> & StoredCompletion {
   const { completed, resume, ...columns } = input;
@@ -23,7 +23,7 @@ export function toCompletionColumns<G extends CompletionInput>(
   if (isReopening && completed === 1) {
     throw invalidInput([{ field: 'resume', message: 'must not be given together with completed' }]);
   }
-  if (isReopening) return { ...columns, ...openCompletionColumns };
+  if (isReopening) return { ...columns, ...notCompletedColumns };
   if (completed === 1 && oldCompletion.completed === 0) return { ...columns, completed: 1, date_completed: now };
   return { ...columns, completed: oldCompletion.completed, date_completed: oldCompletion.date_completed };
 }

@@ -4,11 +4,11 @@ import { sql } from 'kysely';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { sharedStores, stores } from '../../../test/kit/service/stores.ts';
-import { type ResourceName, resourceTables } from './resource-tables.ts';
+import { resourceTables, type StandardResourceType } from './resource-tables.ts';
 
 for (const { name, test, testService } of stores) {
   const carillon = await testService({ after });
-  const resourceTypes = Object.keys(resourceTables) as ResourceName[];
+  const resourceTypes = Object.keys(resourceTables) as StandardResourceType[];
 
   /**
    * Asserts that total_records of each list is the number of rows in its table; returns these numbers by resource type.

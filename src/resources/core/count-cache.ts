@@ -1,6 +1,6 @@
 import { type Compilable, sql } from 'kysely';
 import { AccountView } from '../../store/account-scope.ts';
-import { mapResources, type ResourceName, resourceTables } from './resource-tables.ts';
+import { mapResources, resourceTables, type StandardResourceType } from './resource-tables.ts';
 
 /** The number of records as of a position in the feed of the account. */
 export type CountAtPosition = { readonly position: number; readonly total: number };
@@ -25,7 +25,7 @@ const countCaches = new WeakMap<object, Map<string, CountAtPosition>>();
  * valid for a feed position. Each later creation or deletion is an occurrence after that position (C14), so the feed
  * contains the difference. Nothing is written to the database, and the result is right on every node.
  */
-export async function countRecords(view: AccountView, resourceType: ResourceName): Promise<CountAtPosition> {
+export async function countRecords(view: AccountView, resourceType: StandardResourceType): Promise<CountAtPosition> {
   const cacheKey = view.cacheKey;
   if (cacheKey === undefined) return (await countQueries[resourceType](view, {}))[0] ?? ZERO_COUNT;
   const cache = countCaches.get(cacheKey) ?? new Map<string, CountAtPosition>();
@@ -48,7 +48,7 @@ export async function countRecords(view: AccountView, resourceType: ResourceName
  */
 async function updateCount(
   view: AccountView,
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   cachedCount: CountAtPosition,
 ): Promise<CountAtPosition | undefined> {
   const upToPosition = cachedCount.position + Math.max(MIN_SCAN_LIMIT, cachedCount.total);
@@ -67,13 +67,13 @@ async function updateCount(
 const MIN_SCAN_LIMIT = 100;
 
 /** Prepares one query for position and count, so that both come from the same snapshot. */
-const prepareCountQuery = (resourceType: ResourceName) =>
+const prepareCountQuery = (resourceType: StandardResourceType) =>
   AccountView.prepareQuery((view, _: object) => {
     const recordCountQuery = view.selectFrom(resourceTables[resourceType]).select(sql`count(*)`.as('records'));
     return view.selectFrom('positions').select(['positions.position', sql<number>`(${recordCountQuery})`.as('total')]);
   });
 
-const prepareCountDeltaQuery = (resourceType: ResourceName) =>
+const prepareCountDeltaQuery = (resourceType: StandardResourceType) =>
   AccountView.prepareQuery(
     (view, { afterPosition, upToPosition }: { readonly afterPosition: number; readonly upToPosition: number }) => {
       const netCreationsSql = sql<number>`coalesce(sum(case occurrences.kind

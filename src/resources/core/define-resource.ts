@@ -6,7 +6,7 @@ import {
   type CreationInput,
   type Fields,
   maxLengthOf,
-  type OutputOf,
+  type StoredRecordOf,
 } from '../../http/fields/field.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { enumParameter, type ParsedParameters, type QueryParameter } from '../../http/routes/query-parameters.ts';
@@ -26,37 +26,43 @@ import {
   parentTypeOf,
   resolveReferences,
 } from './references.ts';
-import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
+import { idColumnOf, type ResourceTable, resourceTables, type StandardResourceType } from './resource-tables.ts';
 import { ascendingOrder, numberKey, type RequestedOrders, toTotalOrders } from './sorting.ts';
 
 /** A record as its query returns it: all response fields except the assignments. */
-type QueriedRecord<F extends Fields> = Omit<OutputOf<F>, 'users' | 'teams'>;
+type QueriedRecord<RecordFields extends Fields> = Omit<StoredRecordOf<RecordFields>, 'users' | 'teams'>;
 
 /** Options of a table-backed resource. Everything not listed here is the same for all resources. */
-export type ResourceOptions<F extends Fields, C extends Fields, P extends Filters, O extends RequestedOrders, Row> = {
-  readonly fields: F;
+export type ResourceOptions<
+  RecordFields extends Fields,
+  ChangeFields extends Fields,
+  ListFilters extends Filters,
+  Orders extends RequestedOrders,
+  RecordQuery,
+> = {
+  readonly fields: RecordFields;
   /** Input fields of a change; defaults to `fields`. */
-  readonly changeFields?: C;
-  readonly filters: P;
+  readonly changeFields?: ChangeFields;
+  readonly filters: ListFilters;
   /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
-  readonly orders?: { readonly description: string; readonly byName: O };
+  readonly orders?: { readonly description: string; readonly byName: Orders };
   /** Builds the query for the records. Needed only if the response has more fields than the table has columns. */
-  readonly select?: (view: AccountView) => Row;
+  readonly select?: (view: AccountView) => RecordQuery;
   /** Throws if fields contradict each other. `oldRecord` is the stored record on a change, undefined on creation. */
-  readonly requireConsistency?: (input: ChangeInput<C>, oldRecord?: QueriedRecord<F>) => void;
+  readonly requireConsistency?: (input: ChangeInput<ChangeFields>, oldRecord?: QueriedRecord<RecordFields>) => void;
   /** Converts the input to column values. By default, the input itself is stored. */
   readonly toColumns?: (
-    input: ChangeInput<C>,
-    oldRecord: QueriedRecord<F> | undefined,
+    input: ChangeInput<ChangeFields>,
+    oldRecord: QueriedRecord<RecordFields> | undefined,
     view: AccountView,
   ) => ColumnValues | Promise<ColumnValues>;
   /** Creates the occurrences (domain events) of a change. Without it, a change records only the kind `changed_…`. */
-  readonly onChange?: {
+  readonly changeOccurrences?: {
     readonly kinds: readonly OccurrenceKind[];
     createOccurrences(
       write: AccountWrite,
       caller: Caller,
-      oldRecord: QueriedRecord<F>,
+      oldRecord: QueriedRecord<RecordFields>,
       newValues: ColumnValues,
     ): Promise<NewOccurrence[]>;
   };
@@ -65,33 +71,45 @@ export type ResourceOptions<F extends Fields, C extends Fields, P extends Filter
 };
 
 /** Query parameters of a list: its filters, and `order` if the resource has sort orders. */
-type ListParameters<P extends Filters, O extends RequestedOrders> = P & { order: QueryParameter<keyof O & string> };
+type ListParameters<ListFilters extends Filters, Orders extends RequestedOrders> = ListFilters & {
+  order: QueryParameter<keyof Orders & string>;
+};
 
 /** Operations on the records of a resource, each in the caller's transaction. An unknown id throws 404. */
 export type ResourceOperations<
-  F extends Fields,
-  C extends Fields,
-  P extends Filters,
-  O extends RequestedOrders,
-  L extends Fields = F,
+  RecordFields extends Fields,
+  ChangeFields extends Fields,
+  ListFilters extends Filters,
+  Orders extends RequestedOrders,
+  ListedFields extends Fields = RecordFields,
 > = {
-  readonly resourceType: ResourceName;
-  readonly fields: F;
+  readonly resourceType: StandardResourceType;
+  readonly fields: RecordFields;
   /** Response fields of a list entry. */
-  readonly listed: L;
-  readonly changeFields: C;
-  readonly parameters: ListParameters<P, O>;
+  readonly listedFields: ListedFields;
+  readonly changeFields: ChangeFields;
+  readonly parameters: ListParameters<ListFilters, Orders>;
   /** Event kinds (occurrence kinds) that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
   list(
     view: AccountView,
-    parameterValues: ParsedParameters<ListParameters<P, O>>,
+    parameterValues: ParsedParameters<ListParameters<ListFilters, Orders>>,
     paging: PageRequest,
-  ): Promise<Page<OutputOf<L>>>;
-  get(view: AccountView, id: number): Promise<OutputOf<F>>;
+  ): Promise<Page<StoredRecordOf<ListedFields>>>;
+  get(view: AccountView, id: number): Promise<StoredRecordOf<RecordFields>>;
   /** @param parentId id of the parent record, for a resource that has a parent */
-  create(write: AccountWrite, caller: Caller, input: CreationInput<F>, parentId?: number): Promise<OutputOf<F>>;
-  change(write: AccountWrite, caller: Caller, id: number, input: ChangeInput<C>): Promise<OutputOf<F>>;
+  create(
+    write: AccountWrite,
+    caller: Caller,
+    input: CreationInput<RecordFields>,
+    parentId?: number,
+  ): Promise<StoredRecordOf<RecordFields>>;
+  change(
+    write: AccountWrite,
+    caller: Caller,
+    id: number,
+    input: ChangeInput<ChangeFields>,
+  ): Promise<StoredRecordOf<RecordFields>>;
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 
@@ -102,13 +120,16 @@ type AnyOperations = ResourceOperations<Fields, Fields, Filters, RequestedOrders
 
 /** Derives the operations list, get, create, change and remove of a resource from its options. */
 export function defineResource<
-  F extends Fields,
-  P extends Filters,
-  Row extends SelectQueryBuilder<never, never, QueriedRecord<F>>,
-  C extends Fields = F,
-  O extends RequestedOrders = Record<never, never>,
->(resourceType: ResourceName, options: ResourceOptions<F, C, P, O, Row>): ResourceOperations<F, C, P, O>;
-export function defineResource(resourceType: ResourceName, options: AnyOptions): AnyOperations {
+  RecordFields extends Fields,
+  ListFilters extends Filters,
+  RecordQuery extends SelectQueryBuilder<never, never, QueriedRecord<RecordFields>>,
+  ChangeFields extends Fields = RecordFields,
+  Orders extends RequestedOrders = Record<never, never>,
+>(
+  resourceType: StandardResourceType,
+  options: ResourceOptions<RecordFields, ChangeFields, ListFilters, Orders, RecordQuery>,
+): ResourceOperations<RecordFields, ChangeFields, ListFilters, Orders>;
+export function defineResource(resourceType: StandardResourceType, options: AnyOptions): AnyOperations {
   const { fields, changeFields = fields, filters, requireConsistency, beforeRemove } = options;
   const { toColumns = (input) => input } = options;
   const [table, { key }, parentType] = [
@@ -140,13 +161,13 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
   return {
     resourceType,
     fields,
-    listed: fields,
+    listedFields: fields,
     changeFields,
     parameters: { ...filters, ...(orderParameter && { order: orderParameter }) } as AnyOperations['parameters'],
     kinds: {
       change: [
         ...getCascadedChangeKinds(resourceType, changeFields),
-        ...(options.onChange?.kinds ?? [`changed_${resourceType}` as const]),
+        ...(options.changeOccurrences?.kinds ?? [`changed_${resourceType}` as const]),
       ],
       remove: getCascadeDeleteKinds(resourceType),
     },
@@ -184,12 +205,12 @@ export function defineResource(resourceType: ResourceName, options: AnyOptions):
       const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), Number(oldRecord.user_id));
       const newValues = await toColumns(await fillInReferences(oldRecord), oldRecord, write);
       const updateQuery = write.updateTable(table).set({ ...newValues, user_id, date_modified: write.now } as never);
-      const recordUpdate = updateQuery.where(key as never, '=', recordId as never).returningAll();
-      const row: ColumnValues = await recordUpdate.executeTakeFirstOrThrow();
+      const recordUpdateQuery = updateQuery.where(key as never, '=', recordId as never).returningAll();
+      const row: ColumnValues = await recordUpdateQuery.executeTakeFirstOrThrow();
       if (canHaveAssignees(resourceType))
         await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
-      const changeOccurrences = await options.onChange?.createOccurrences(write, caller, oldRecord, newValues);
+      const changeOccurrences = await options.changeOccurrences?.createOccurrences(write, caller, oldRecord, newValues);
       recordOccurrences(write, [
         ...cascadedOccurrences,
         ...(changeOccurrences ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),

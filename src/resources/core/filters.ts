@@ -22,11 +22,11 @@ export type Filter<T = unknown> = QueryParameter<T> & {
    * Builds the SQL condition. In a prepared query, `boundValue` is a placeholder that must not be inspected, unless
    * `isPreparedPerValue` is set.
    */
-  buildCondition(bound: unknown): Expression<SqlBool>;
+  buildCondition(boundValue: unknown): Expression<SqlBool>;
   /** Set if the parameter has few values. Each value then has its own condition and its own prepared query. */
   readonly isPreparedPerValue?: true;
   /** Name of the parameter that this parameter is an alias of. Different values of the two are rejected (C25). */
-  readonly alias?: string;
+  readonly aliasOf?: string;
 };
 
 export type Filters = { readonly [name: string]: Filter };
@@ -70,7 +70,7 @@ export const dateFromFilter = (description: string, column: string): Filter<stri
 });
 
 /** Creates a filter for calendar times on this day or earlier. The whole day is included. */
-export const dateToFilter = (description: string, column: string): Filter<string> => ({
+export const dateUpToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   toSqlValue: (day) => `${day} 23:59:59`,
   buildCondition: (time) => sql<SqlBool>`${columnRef(column)} <= ${time}`,
@@ -84,7 +84,7 @@ export const timestampFromFilter = (description: string, column: string): Filter
 });
 
 /** Creates a filter for timestamps on this day (UTC) or earlier. The whole day is included. */
-export const timestampToFilter = (description: string, column: string): Filter<string> => ({
+export const timestampUpToFilter = (description: string, column: string): Filter<string> => ({
   ...dayParameter(description),
   toSqlValue: endOfDayMs,
   buildCondition: (timestamp) => sql<SqlBool>`${columnRef(column)} <= ${timestamp}`,
@@ -100,7 +100,7 @@ export const containsFilter = (description: string, column: string): Filter<stri
  * Creates a filter for records that a user is assigned to. A deleted user matches no record, because responses leave
  * deleted users out.
  */
-export const assignedFilter = (
+export const assignedUserFilter = (
   description: string,
   resourceType: string,
   table: string,
@@ -158,7 +158,7 @@ export function aliasFilter<N extends string, A extends string, T>(
   alias: A,
   filter: Filter<T>,
 ): Record<N | A, Filter<T>> {
-  return { [name]: filter, [alias]: { ...filter, alias: name } } as Record<N | A, Filter<T>>;
+  return { [name]: filter, [alias]: { ...filter, aliasOf: name } } as Record<N | A, Filter<T>>;
 }
 
 /** Throws 400 if a request gives a filter under both of its names with different values. */
@@ -168,7 +168,7 @@ export function rejectConflictingAliases<F extends Filters>(
 ): void {
   const valuesByName: Readonly<Record<string, unknown>> = parameterValues;
   for (const name of Object.keys(valuesByName)) {
-    const alias = filters[name]?.alias;
+    const alias = filters[name]?.aliasOf;
     if (alias === undefined || valuesByName[alias] === undefined || valuesByName[alias] === valuesByName[name])
       continue;
     throw invalidInput(
@@ -181,7 +181,7 @@ export function rejectConflictingAliases<F extends Filters>(
 }
 
 /** A filter that a request uses, with the value to bind in SQL. */
-export type BoundFilter = { readonly name: string; readonly filter: Filter; readonly bound: unknown };
+export type BoundFilter = { readonly name: string; readonly filter: Filter; readonly boundValue: unknown };
 
 /** Returns the filters that a request uses, with the values to bind in SQL. The filters are combined with AND. */
 export function bindFilters<F extends Filters>(
@@ -193,7 +193,7 @@ export function bindFilters<F extends Filters>(
     const filter = filters[name];
     return filter === undefined
       ? []
-      : [{ name, filter, bound: filter.toSqlValue === undefined ? value : filter.toSqlValue(value) }];
+      : [{ name, filter, boundValue: filter.toSqlValue === undefined ? value : filter.toSqlValue(value) }];
   });
 }
 
@@ -202,5 +202,5 @@ export function buildFilterConditions<F extends Filters>(
   filters: F,
   parameterValues: ParsedParameters<F & QueryParameters>,
 ): Expression<SqlBool>[] {
-  return bindFilters(filters, parameterValues).map(({ filter, bound }) => filter.buildCondition(bound));
+  return bindFilters(filters, parameterValues).map(({ filter, boundValue }) => filter.buildCondition(boundValue));
 }

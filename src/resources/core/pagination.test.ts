@@ -27,7 +27,7 @@ for (const { test, database } of stores) {
       store.write((tx) => work(new AccountWrite(tx, account_id, NOW)));
     const between = new QueryInterceptor();
     t.after(() => between.release());
-    const view = new AccountView(between.over(store.read), account_id, NOW);
+    const view = new AccountView(between.installOn(store.read), account_id, NOW);
     return { store, act, change, between, view };
   }
 

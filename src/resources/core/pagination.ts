@@ -7,7 +7,7 @@ import { AccountView } from '../../store/account-scope.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type CountAtPosition, countRecords } from './count-cache.ts';
 import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
-import { idColumnOf, type ResourceName, type ResourceTable, resourceTables } from './resource-tables.ts';
+import { idColumnOf, type ResourceTable, resourceTables, type StandardResourceType } from './resource-tables.ts';
 import {
   addOrderBy,
   buildKeysetCondition,
@@ -85,13 +85,13 @@ const MIN_DEEP_OFFSET = 1_000;
 type ListQueryValues = Readonly<Record<string, unknown>> & { readonly rowLimit: number; readonly offset: number };
 
 /** The queries of a list for one set of filters and one order. Each query is compiled at its first use. */
-type ListQueries<Row> = {
+type PreparedListQueries<Row> = {
   readonly countRows: (view: AccountView, values: ListQueryValues) => Promise<number>;
   /** Loads the page after a sort key, or the page at the offset if no sort key is given. */
   readonly fetchPage: (
     view: AccountView,
     values: ListQueryValues,
-    startKey: SortKeyValues | undefined,
+    afterKey: SortKeyValues | undefined,
   ) => Promise<Omit<Page<Row>, 'total'>>;
   /**
    * Finds the sort key of the last record before the offset in an unfiltered list. Returns undefined if that record was
@@ -125,16 +125,16 @@ function prepareRowLoader<Row>(order: ListOrder, buildQuery: BuildQuery<Row>) {
       .limit(values.rowLimit)
       .where(buildKeysetCondition(order, readSortKey(values, order))),
   );
-  return (view: AccountView, values: ListQueryValues, startKey: SortKeyValues | undefined): Promise<Row[]> =>
-    startKey === undefined
+  return (view: AccountView, values: ListQueryValues, afterKey: SortKeyValues | undefined): Promise<Row[]> =>
+    afterKey === undefined
       ? loadAtOffset(view, values)
-      : loadAfterKey(view, { ...values, ...toSortKeyParameters(startKey) });
+      : loadAfterKey(view, { ...values, ...toSortKeyParameters(afterKey) });
 }
 
 function prepareFindKeyBefore(
   buildBaseQuery: BuildQuery<object>,
   order: ListOrder,
-): ListQueries<never>['findKeyBefore'] {
+): PreparedListQueries<never>['findKeyBefore'] {
   const loadKeyAtOffset = prepareReplannedQuery((view, values) =>
     selectSortKeys(buildBaseQuery(view, values), order).limit(1).offset(values.offset),
   );
@@ -156,61 +156,64 @@ function prepareFindKeyBefore(
 
 /** Queries for the records of a resource, with all fields that its list returns. */
 type RecordQueries<Row> = {
-  readonly resourceType: ResourceName;
-  readonly shown: (view: AccountView) => ListQuery<Row>;
-  readonly longTexts: readonly string[];
-  readonly byIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
+  readonly resourceType: StandardResourceType;
+  readonly buildRecordQuery: (view: AccountView) => ListQuery<Row>;
+  readonly longTextColumns: readonly string[];
+  readonly loadByIds: (view: AccountView, ids: readonly number[]) => Promise<Row[]>;
 };
 
-function prepareSinglePage<Row>(
-  { shown }: RecordQueries<Row>,
+function prepareSingleSlicePage<Row>(
+  { buildRecordQuery }: RecordQueries<Row>,
   applyFilters: ApplyFilters,
   order: ListOrder,
-): ListQueries<Row>['fetchPage'] {
-  const loadRows = prepareRowLoader(order, (view, values) => applyFilters(addOrderBy(shown(view), order), values));
-  return async (view, values, startKey) => toPage(await loadRows(view, values, startKey), order, values.rowLimit - 1);
+): PreparedListQueries<Row>['fetchPage'] {
+  const loadRows = prepareRowLoader(order, (view, values) =>
+    applyFilters(addOrderBy(buildRecordQuery(view), order), values),
+  );
+  return async (view, values, afterKey) => toPage(await loadRows(view, values, afterKey), order, values.rowLimit - 1);
 }
 
 /** Selects and sorts only the keys. The records are loaded in slices while the response is written. */
 function prepareSlicedPage<Row extends object>(
-  records: RecordQueries<Row>,
+  recordQueries: RecordQueries<Row>,
   buildBaseQuery: BuildQuery<object>,
   order: ListOrder,
-): ListQueries<Row>['fetchPage'] {
-  const { resourceType, longTexts, byIds } = records;
+): PreparedListQueries<Row>['fetchPage'] {
+  const { resourceType, longTextColumns, loadByIds } = recordQueries;
   const loadKeys = prepareRowLoader(order, (view, values) => {
     const sizedKeyQuery = selectSortKeys(buildBaseQuery(view, values), order).select(
-      totalByteLengthSql(longTexts).as('size'),
+      totalByteLengthSql(longTextColumns).as('size'),
     );
     return sizedKeyQuery as ListQuery<SizedKey>;
   });
-  return async (view, values, startKey) => {
-    const pageOptions = { order, limit: values.rowLimit - 1, id: resourceTypes[resourceType].key };
-    return createSlicedPage(await loadKeys(view, values, startKey), pageOptions, (ids) => byIds(view, ids));
+  return async (view, values, afterKey) => {
+    const pageOptions = { order, limit: values.rowLimit - 1, idColumnName: resourceTypes[resourceType].key };
+    return createSlicedPage(await loadKeys(view, values, afterKey), pageOptions, (ids) => loadByIds(view, ids));
   };
 }
 
 function prepareListQueries<Row extends object>(
-  records: RecordQueries<Row>,
+  recordQueries: RecordQueries<Row>,
   boundFilters: readonly BoundFilter[],
   order: ListOrder,
-): ListQueries<Row> {
+): PreparedListQueries<Row> {
   const applyFilters: ApplyFilters = (query, values) =>
     boundFilters.reduce(
-      (q, { name, filter, bound }) => q.where(filter.buildCondition(filter.isPreparedPerValue ? bound : values[name])),
+      (q, { name, filter, boundValue }) =>
+        q.where(filter.buildCondition(filter.isPreparedPerValue ? boundValue : values[name])),
       query,
     );
   const buildBaseQuery: BuildQuery<object> = (view, values) =>
-    applyFilters(view.selectFrom(resourceTables[records.resourceType]) as ListQuery<object>, values);
+    applyFilters(view.selectFrom(resourceTables[recordQueries.resourceType]) as ListQuery<object>, values);
   const loadCount = prepareReplannedQuery((view, values) =>
     buildBaseQuery(view, values).select(sql<number>`count(*)`.as('total')),
   );
-  const hasLongTexts = records.longTexts.length > 0;
+  const hasLongTexts = recordQueries.longTextColumns.length > 0;
   return {
     countRows: async (view, values) => (await loadCount(view, values))[0]?.total ?? 0,
     fetchPage: hasLongTexts
-      ? prepareSlicedPage(records, buildBaseQuery, order)
-      : prepareSinglePage(records, applyFilters, order),
+      ? prepareSlicedPage(recordQueries, buildBaseQuery, order)
+      : prepareSingleSlicePage(recordQueries, applyFilters, order),
     findKeyBefore: prepareFindKeyBefore(buildBaseQuery, order),
   };
 }
@@ -222,7 +225,7 @@ function prepareListQueries<Row extends object>(
  * @param longTextColumns columns that may hold long texts; if there are any, pages are loaded in slices
  */
 export function createListFunction<F extends Filters, DB, T extends keyof DB, Row extends object>(
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   filters: F,
   buildRecordQuery: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
   longTextColumns: readonly string[],
@@ -232,25 +235,27 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
   paging: PageRequest,
   order: ListOrder,
 ) => Promise<Page<Row>> {
-  const selectRecords = buildRecordQuery as unknown as RecordQueries<Row>['shown'];
+  const selectRecords = buildRecordQuery as unknown as RecordQueries<Row>['buildRecordQuery'];
   const loadByIds = AccountView.prepareQueryByIds((view, ids) =>
     selectRecords(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
   );
-  const records = { resourceType, shown: selectRecords, longTexts: longTextColumns, byIds: loadByIds };
-  const queriesByName = new Map<string, ListQueries<Row>>();
-  function getOrPrepareQueries(boundFilters: readonly BoundFilter[], order: ListOrder): ListQueries<Row> {
-    const filterNames = boundFilters.map(({ name, filter, bound }) =>
-      filter.isPreparedPerValue ? `${name}=${bound}` : name,
+  const recordQueries = { resourceType, buildRecordQuery: selectRecords, longTextColumns, loadByIds };
+  const queriesByName = new Map<string, PreparedListQueries<Row>>();
+  function getOrPrepareQueries(boundFilters: readonly BoundFilter[], order: ListOrder): PreparedListQueries<Row> {
+    const filterNames = boundFilters.map(({ name, filter, boundValue }) =>
+      filter.isPreparedPerValue ? `${name}=${boundValue}` : name,
     );
     const queryName = [order.name, ...filterNames].join(' ');
-    const listQueries = queriesByName.get(queryName) ?? prepareListQueries(records, boundFilters, order);
+    const listQueries = queriesByName.get(queryName) ?? prepareListQueries(recordQueries, boundFilters, order);
     if (queriesByName.size < MAX_CACHED_QUERIES) queriesByName.set(queryName, listQueries);
     return listQueries;
   }
   return async (view, parameterValues, paging, order) => {
     const boundFilters = bindFilters(filters, parameterValues);
     const { offset, sortKey: cursorKey } = pageStartOf(paging, order);
-    const filterValues = Object.fromEntries(boundFilters.map((boundFilter) => [boundFilter.name, boundFilter.bound]));
+    const filterValues = Object.fromEntries(
+      boundFilters.map((boundFilter) => [boundFilter.name, boundFilter.boundValue]),
+    );
     const values: ListQueryValues = { ...filterValues, rowLimit: paging.limit + 1, offset };
     const { countRows, fetchPage, findKeyBefore } = getOrPrepareQueries(boundFilters, order);
     if (boundFilters.length > 0) {
@@ -261,8 +266,8 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
     const { total } = recordCount;
     if (offset >= total) return { slices: [], total };
     const isDeepPage = offset > MIN_DEEP_OFFSET && order.isIndexed;
-    const startKey = isDeepPage ? await findKeyBefore(view, values, recordCount) : cursorKey;
-    return { ...(await fetchPage(view, values, startKey)), total };
+    const afterKey = isDeepPage ? await findKeyBefore(view, values, recordCount) : cursorKey;
+    return { ...(await fetchPage(view, values, afterKey)), total };
   };
 }
 
@@ -298,12 +303,12 @@ export const totalByteLengthSql = (columns: readonly string[]): RawBuilder<numbe
  */
 function createSlicedPage<Row extends object>(
   keys: readonly SizedKey[],
-  { order, limit, id }: { readonly order: ListOrder; readonly limit: number; readonly id: string },
+  { order, limit, idColumnName }: { readonly order: ListOrder; readonly limit: number; readonly idColumnName: string },
   loadRecords: (ids: readonly number[]) => Promise<readonly Row[]>,
 ): Omit<Page<Row>, 'total'> {
   const pageKeys = keys.slice(0, limit);
   const lastKey = pageKeys.at(-1);
-  const idOf = (row: object) => Number(Reflect.get(row, id));
+  const idOf = (row: object) => Number(Reflect.get(row, idColumnName));
   async function loadSlice(sliceKeys: readonly SizedKey[]): Promise<PageSlice<Row>> {
     const rowsById = new Map((await loadRecords(sliceKeys.map(idOf))).map((row) => [idOf(row), row]));
     const foundRecords = sliceKeys.flatMap((key) => {

@@ -159,7 +159,7 @@ for (const { test, testService } of stores) {
       [helper, 'helper'],
     ] as const)
       for (const event of ['new_task', 'completed_task', 'new_subtask', 'completed_subtask'] as const)
-        await who.carillon.hooks.create({ target_url: target.at(`/${name}/${event}`), event });
+        await who.carillon.hooks.create({ target_url: target.urlOf(`/${name}/${event}`), event });
     const place = await stage.carillon.projects.create({ project_name: 'P' });
     const task = await stage.carillon.tasks.create(place.project_id, { task_name: 'T', recurring: 'D' });
     await helper.carillon.subtasks.create(task.task_id, { subtask_name: 'S' });
@@ -204,7 +204,7 @@ for (const { test, testService } of stores) {
       new Promise((resolve) => {
         signal.addEventListener('abort', () => resolve({ kind: 'local_error', code: 'stopped', durationMs: 1 }));
       });
-    const full = await testService(t, { options: { maxPending: '2' }, deps: { attempt } });
+    const full = await testService(t, { options: { maxPending: '2' }, deps: { sendAttempt: attempt } });
     const boss = await full.createAccount('full.test');
     const place = await boss.carillon.projects.create({ project_name: 'P' });
     const task = await boss.carillon.tasks.create(place.project_id, { task_name: 'T', recurring: 'D' });

@@ -4,7 +4,7 @@ import { daysInMonth, isDueBeforeStart, parseCalendarTime } from '../../http/fie
 import { type Field, writableField } from '../../http/fields/field.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssignees } from './assignments.ts';
-import { openCompletionColumns } from './completion.ts';
+import { notCompletedColumns } from './completion.ts';
 import type { ColumnValues } from './references.ts';
 import { loadIdBatches, resourceTables } from './resource-tables.ts';
 
@@ -85,7 +85,7 @@ async function insertOpenCopies(
     ...{
       ...fields,
       ...moveDatesByPeriod(period, fields as RecordDates),
-      ...openCompletionColumns,
+      ...notCompletedColumns,
       ...timestampColumns,
     },
   }));

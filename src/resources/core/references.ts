@@ -3,13 +3,19 @@ import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts'
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { idColumnOf, loadIdBatches, mapResources, type ResourceName, resourceTables } from './resource-tables.ts';
+import {
+  idColumnOf,
+  loadIdBatches,
+  mapResources,
+  resourceTables,
+  type StandardResourceType,
+} from './resource-tables.ts';
 
 /** Values of a row by column name. */
 export type ColumnValues = Readonly<Record<string, unknown>>;
 
 /** Returns the columns that referring records copy from records of this type. */
-const copiedColumnsOf = (resourceType: ResourceName) => [
+const copiedColumnsOf = (resourceType: StandardResourceType) => [
   ...new Set(relationsTo(resourceType).flatMap(({ copiedColumns = [] }) => copiedColumns)),
 ];
 
@@ -25,7 +31,11 @@ const recordQueriesByType = mapResources((resourceType) =>
 );
 
 /** Returns the columns of a record that referring records copy. Throws 404 if the account has no such record. */
-export async function requireRecord(view: AccountView, resourceType: ResourceName, id: number): Promise<ColumnValues> {
+export async function requireRecord(
+  view: AccountView,
+  resourceType: StandardResourceType,
+  id: number,
+): Promise<ColumnValues> {
   const [row] = await recordQueriesByType[resourceType](view, { id });
   if (row === undefined) throw notFound();
   return row;
@@ -41,7 +51,7 @@ export async function requireRecord(view: AccountView, resourceType: ResourceNam
  */
 export function resolveReferences(
   view: AccountView,
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   inputColumns: ColumnValues,
 ): (oldRecord?: ColumnValues) => Promise<ColumnValues> {
   const recordPromises = new Map<Relation, Promise<ColumnValues>>();
@@ -83,20 +93,27 @@ export function resolveReferences(
   };
 }
 
-function createMismatchError({ field, referencedType }: Relation, resourceType: ResourceName, column: string): Error {
+function createMismatchError(
+  { field, referencedType }: Relation,
+  resourceType: StandardResourceType,
+  column: string,
+): Error {
   const sharedType =
     relationsFrom(resourceType).find((relation) => relation.field === column)?.referencedType ?? column;
   return invalidInput([{ field, message: `must be a ${referencedType} of the same ${sharedType}` }]);
 }
 
 /** Returns the relations whose referring records copy one of the changed columns, and so must change too. */
-const findAffectedRelations = (resourceType: ResourceName, changes: ColumnValues) =>
+const findAffectedRelations = (resourceType: StandardResourceType, changes: ColumnValues) =>
   relationsTo(resourceType).filter(({ copiedColumns = [] }) =>
     copiedColumns.some((column) => Object.hasOwn(changes, column)),
   );
 
 /** Returns the event kinds (occurrence kinds) that a change of these columns may record for dependent records. */
-export function getCascadedChangeKinds(resourceType: ResourceName, changes: ColumnValues): readonly OccurrenceKind[] {
+export function getCascadedChangeKinds(
+  resourceType: StandardResourceType,
+  changes: ColumnValues,
+): readonly OccurrenceKind[] {
   return findAffectedRelations(resourceType, changes).map(({ referringType }) => `changed_${referringType}` as const);
 }
 
@@ -110,7 +127,7 @@ export function getCascadedChangeKinds(resourceType: ResourceName, changes: Colu
 export async function cascadeReferenceChanges(
   write: AccountWrite,
   { userId }: Caller,
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   oldRecord: ColumnValues,
   newValues: ColumnValues,
 ): Promise<NewOccurrence[]> {
@@ -136,10 +153,10 @@ export async function cascadeReferenceChanges(
 
 /** A reference: records of the referring type hold the id of a record of the referenced type. */
 type Relation = {
-  readonly referringType: ResourceName;
+  readonly referringType: StandardResourceType;
   /** Name of the field, and of the column, that holds the id. */
   readonly field: string;
-  readonly referencedType: ResourceName;
+  readonly referencedType: StandardResourceType;
   /** When the referenced record is deleted, the referring record is deleted too, or its reference is set to 0 (C34). */
   readonly onDelete: 'deleted' | 'cleared';
   /** The referenced record is the parent. Its id is required, and creation takes it from the request path. */
@@ -191,14 +208,14 @@ const allRelations: readonly Relation[] = [
 ];
 
 /** Returns the references that records of this type hold. */
-const relationsFrom = (resourceType: ResourceName): readonly Relation[] =>
+const relationsFrom = (resourceType: StandardResourceType): readonly Relation[] =>
   allRelations.filter(({ referringType }) => referringType === resourceType);
 
 /** Returns the references that records of other types, or of the same type, hold to records of this type. */
-export const relationsTo = (resourceType: ResourceName): readonly Relation[] =>
+export const relationsTo = (resourceType: StandardResourceType): readonly Relation[] =>
   allRelations.filter(({ referencedType }) => referencedType === resourceType);
 
 /** Returns the type of the parent record; undefined if records of this type have no parent. */
-export function parentTypeOf(resourceType: ResourceName): ResourceName | undefined {
+export function parentTypeOf(resourceType: StandardResourceType): StandardResourceType | undefined {
   return relationsFrom(resourceType).find(({ isParent }) => isParent)?.referencedType;
 }

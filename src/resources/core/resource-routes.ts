@@ -25,12 +25,15 @@ type RouteDescriptions = {
 
 /** Creates the routes of a resource: list, create, get, change and remove. */
 export function createResourceRoutes<
-  F extends Fields,
-  C extends Fields,
-  P extends Filters,
-  O extends RequestedOrders,
-  L extends Fields,
->(operations: ResourceOperations<F, C, P, O, L>, descriptions: RouteDescriptions): readonly Route[] {
+  RecordFields extends Fields,
+  ChangeFields extends Fields,
+  ListFilters extends Filters,
+  Orders extends RequestedOrders,
+  ListedFields extends Fields,
+>(
+  operations: ResourceOperations<RecordFields, ChangeFields, ListFilters, Orders, ListedFields>,
+  descriptions: RouteDescriptions,
+): readonly Route[] {
   const { resourceType, fields, changeFields, parameters, kinds } = operations;
   const { collection, key, permission } = resourceTypes[resourceType];
   const parentType = parentTypeOf(resourceType);
@@ -44,22 +47,22 @@ export function createResourceRoutes<
     defineListRoute({
       ...pathAndDescription(collection, descriptions.list),
       ...readOptions,
-      fields: operations.listed,
+      fields: operations.listedFields,
       parameters,
-      call: (view, _caller, parameterValues, paging) => operations.list(view, parameterValues, paging),
+      handle: (view, _caller, parameterValues, paging) => operations.list(view, parameterValues, paging),
     }),
     defineCreateRoute({
       ...pathAndDescription(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
       ...writeOptions,
       recordedKinds: [`new_${resourceType}`],
       location: { collectionPath: collection, idField: key },
-      call: (write, caller, input, ids) =>
+      handle: (write, caller, input, ids) =>
         operations.create(write, caller, input, parentKey === undefined ? undefined : readPathId(ids, parentKey)),
     }),
     defineGetRoute({
       ...pathAndDescription(recordPath, descriptions.get),
       ...readOptions,
-      call: (view, _caller, ids) => operations.get(view, readPathId(ids, key)),
+      handle: (view, _caller, ids) => operations.get(view, readPathId(ids, key)),
     }),
     ...(descriptions.change === undefined
       ? []
@@ -69,14 +72,14 @@ export function createResourceRoutes<
             ...writeOptions,
             inputFields: changeFields,
             recordedKinds: kinds.change,
-            call: (write, caller, input, ids) => operations.change(write, caller, readPathId(ids, key), input),
+            handle: (write, caller, input, ids) => operations.change(write, caller, readPathId(ids, key), input),
           }),
         ]),
     defineDeleteRoute({
       ...pathAndDescription(recordPath, descriptions.remove),
       permission: writeOptions.permission,
       recordedKinds: kinds.remove,
-      call: (write, caller, ids) => operations.remove(write, caller, readPathId(ids, key)),
+      handle: (write, caller, ids) => operations.remove(write, caller, readPathId(ids, key)),
     }),
   ];
 }

@@ -12,29 +12,30 @@ import type { Tables } from '../../store/tables.ts';
  * A resource type that `defineResource` supports: all but users and hooks. Its records are the rows of a table, which
  * has the name of the collection in the routes.
  */
-export type ResourceName = Exclude<RecordResourceType, 'user'>;
+export type StandardResourceType = Exclude<RecordResourceType, 'user'>;
 
 type TableByResource = {
-  [N in ResourceName]: (typeof resourceTypes)[N]['collection'] extends `/${infer Table}` ? Table : never;
+  [N in StandardResourceType]: (typeof resourceTypes)[N]['collection'] extends `/${infer Table}` ? Table : never;
 };
 
-export type ResourceTable = TableByResource[ResourceName];
+export type ResourceTable = TableByResource[StandardResourceType];
 
-const resourceNames = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
+const standardResourceTypes = recordResourceTypes.filter((resourceType) => resourceType !== 'user');
 
 /** Creates an object with one value for each resource type. */
-export function mapResources<T>(makeValue: (resourceType: ResourceName) => T): Readonly<Record<ResourceName, T>> {
-  return Object.fromEntries(resourceNames.map((resourceType) => [resourceType, makeValue(resourceType)])) as Record<
-    ResourceName,
-    T
-  >;
+export function mapResources<T>(
+  makeValue: (resourceType: StandardResourceType) => T,
+): Readonly<Record<StandardResourceType, T>> {
+  return Object.fromEntries(
+    standardResourceTypes.map((resourceType) => [resourceType, makeValue(resourceType)]),
+  ) as Record<StandardResourceType, T>;
 }
 
 /** Name of the table of each resource type. */
 export const resourceTables = mapResources(tableNameOf) as TableByResource;
 
 /** Returns the id column of a resource type, qualified with its table. */
-export const idColumnOf = (resourceType: ResourceName) =>
+export const idColumnOf = (resourceType: StandardResourceType) =>
   `${resourceTables[resourceType]}.${resourceTypes[resourceType].key}` as const;
 
 /**
@@ -48,7 +49,7 @@ type IdQuery = SelectQueryBuilder<Tables, ResourceTable, { id: number }>;
 /** Yields the ids of the records that have one of these values in a column, in batches and in ascending order. */
 export async function* loadIdBatches(
   view: AccountView,
-  resourceType: ResourceName,
+  resourceType: StandardResourceType,
   column: string,
   values: readonly number[],
   batchSize = DEFAULT_BATCH_SIZE,

@@ -35,18 +35,18 @@ export const descendingOrder = (name: string, ...keys: readonly SortExpression[]
 type RequestedOrder = { readonly direction: ListOrder['direction']; readonly expression: SortExpression };
 
 /** Declare a sort order that a request can name. `toTotalOrders` makes it a `ListOrder`. */
-export const asc = (expression: SortExpression): RequestedOrder => ({ direction: 'asc', expression });
-export const desc = (expression: SortExpression): RequestedOrder => ({ direction: 'desc', expression });
+export const ascendingBy = (expression: SortExpression): RequestedOrder => ({ direction: 'asc', expression });
+export const descendingBy = (expression: SortExpression): RequestedOrder => ({ direction: 'desc', expression });
 
 /** The sort orders of a list that a request can name, by their names. */
 export type RequestedOrders = Readonly<Record<string, RequestedOrder>>;
 
 /** Makes each order total by adding the id as the last key (C7). */
-export function toTotalOrders(orders: RequestedOrders, id: SortExpression): ReadonlyMap<string, ListOrder> {
+export function toTotalOrders(orders: RequestedOrders, idExpression: SortExpression): ReadonlyMap<string, ListOrder> {
   return new Map(
     Object.entries(orders).map(([name, { direction, expression }]) => [
       name,
-      { name, direction, keys: [expression, id], isIndexed: false },
+      { name, direction, keys: [expression, idExpression], isIndexed: false },
     ]),
   );
 }

@@ -1,12 +1,12 @@
 import { isDueBeforeStart } from '../../http/fields/dates.ts';
-import { readOnlyTimestamp, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import { readOnlyTimestamp, recordIdOrNone } from '../../http/fields/field-types.ts';
 import { invalidInput } from '../../problems.ts';
 
 /** Fields that most resources end with: creation time, modification time and owner. */
 export const commonFields = {
   date_created: readOnlyTimestamp('When it was created, UTC.'),
   date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
-  user_id: resourceIdOrNone('The user who created it. Only admins may give another user.'),
+  user_id: recordIdOrNone('The user who created it. Only admins may give another user.'),
 };
 
 type DateFields<K extends string> = { readonly [key in K]?: string | null | undefined };

@@ -3,13 +3,15 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { migrate } from '../../store/migrate.ts';
 import { dialect } from '../../store/sqlite/open.ts';
-import { PROJECT_SECONDS_SQL } from './tracked-seconds.ts';
+import { PROJECT_TRACKED_SECONDS_SQL } from './tracked-seconds.ts';
 
 test('the time of a project is summed over its own tasks, without scanning all time entries of the account', () => {
   const database = new DatabaseSync(':memory:');
   migrate(database, dialect);
   const plan = database
-    .prepare(`explain query plan select projects.project_id, ${PROJECT_SECONDS_SQL} from projects where account_id = 1`)
+    .prepare(
+      `explain query plan select projects.project_id, ${PROJECT_TRACKED_SECONDS_SQL} from projects where account_id = 1`,
+    )
     .all()
     .map(({ detail }) => String(detail));
   database.close();

@@ -12,7 +12,7 @@ export const selectTrackedSeconds = (idColumn: 'tasks.task_id' | 'subtasks.subta
  * SQL for the seconds tracked on the tasks of a project, never null. The sums are nested so that both databases go from
  * the project to its tasks, and from each task to its time entries. A join was planned as a scan of all time entries.
  */
-export const PROJECT_SECONDS_SQL = `(select cast(coalesce(sum((
+export const PROJECT_TRACKED_SECONDS_SQL = `(select cast(coalesce(sum((
     select sum(time_entries.seconds) from time_entries
     where time_entries.account_id = tasks.account_id and time_entries.task_id = tasks.task_id
   )), 0) as bigint) from tasks

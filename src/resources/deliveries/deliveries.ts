@@ -2,13 +2,13 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { DELIVERED_OUTCOME, localErrorOutcomes } from '../../delivery/dispatcher/retry-policy.ts';
 import { buildResourceUrl, type DeliveryKind, hookKinds } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
-import type { OutputOf } from '../../http/fields/field.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
 import {
   ownRecordId,
+  readOnlyDigits,
   readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
-  readOnlyNumber,
   readOnlyRecords,
   readOnlyText,
   readOnlyTimestamp,
@@ -44,7 +44,7 @@ export const deliveryFields = {
 const attemptFields = {
   attempted_at: readOnlyTimestamp('When it began, UTC.'),
   outcome: readOnlyText('Outcome: a status, or one word.'),
-  milliseconds: readOnlyNumber('Duration in milliseconds.'),
+  milliseconds: readOnlyDigits('Duration in milliseconds.'),
   counted: readOnlyFlag('Whether it counted as a failure.'),
   reason: readOnlyText('Explanation.'),
 };
@@ -66,8 +66,8 @@ export const deliveryParameters = {
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
-type DeliveryRow = OutputOf<typeof deliveryFields>;
-type DeliveryDetailRow = OutputOf<typeof deliveryDetailFields>;
+type DeliveryRow = StoredRecordOf<typeof deliveryFields>;
+type DeliveryDetailRow = StoredRecordOf<typeof deliveryDetailFields>;
 
 /** Selects pending deliveries, with the same columns as `selectFinalizedDeliveries`. */
 export function selectPendingDeliveries(view: AccountView) {
@@ -270,14 +270,15 @@ export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): re
       permission: 'hooks:read',
       parameters: deliveryParameters,
       fields: deliveryFields,
-      call: (view, caller, parameterValues, paging) => listDeliveries(view, caller, parameterValues, paging, baseUrl()),
+      handle: (view, caller, parameterValues, paging) =>
+        listDeliveries(view, caller, parameterValues, paging, baseUrl()),
     }),
     defineGetRoute({
       path: '/deliveries/{delivery_id}',
       description: 'Returns a delivery with its attempts.',
       permission: 'hooks:read',
       fields: deliveryDetailFields,
-      call: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
+      handle: (view, caller, ids) => getDelivery(view, caller, ids.delivery_id, baseUrl()),
     }),
     defineActionRoute({
       path: '/deliveries/{delivery_id}/redeliver',
@@ -286,13 +287,13 @@ export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): re
       status: 202,
       fields: deliveryFields,
       problems: ['hook_ended'],
-      call: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
+      handle: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
     }),
   ];
 }
 
 /** A time interval in milliseconds since the epoch. `until` is exclusive. */
-export type TimeBucket = { readonly from: number; readonly until: number };
+export type TimeInterval = { readonly from: number; readonly until: number };
 
 /** SQL expression: 1 if an attempt was delivered, otherwise 0. */
 export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED_OUTCOME)} then 1 else 0 end`;
@@ -302,7 +303,7 @@ export const countAllSql = sql<number>`count(*)`;
 /**
  * Selects the delivered and the failed attempts of an interval, but no local errors (C19). An index covers the query.
  */
-export function selectAttempts(view: AccountView, { from, until }: TimeBucket, hookCondition?: Expression<SqlBool>) {
+export function selectAttempts(view: AccountView, { from, until }: TimeInterval, hookCondition?: Expression<SqlBool>) {
   const query = view
     .selectFrom('attempts')
     .where('attempts.attempted_at', '>=', from)
@@ -317,10 +318,10 @@ export function selectAttempts(view: AccountView, { from, until }: TimeBucket, h
  *
  * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
  */
-export function getLatestBuckets(now: number, lengthMs: number, bucketCount: number): readonly TimeBucket[] {
-  const newestBucketStart = Math.floor(now / lengthMs) * lengthMs;
-  return Array.from({ length: bucketCount }, (_, bucketsBack) => {
-    const from = newestBucketStart - bucketsBack * lengthMs;
+export function getLatestIntervals(now: number, lengthMs: number, intervalCount: number): readonly TimeInterval[] {
+  const newestIntervalStart = Math.floor(now / lengthMs) * lengthMs;
+  return Array.from({ length: intervalCount }, (_, intervalsBack) => {
+    const from = newestIntervalStart - intervalsBack * lengthMs;
     return { from, until: from + lengthMs };
   });
 }

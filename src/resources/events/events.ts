@@ -1,5 +1,5 @@
-import type { OutputOf } from '../../http/fields/field.ts';
-import { calendarTime, ownRecordId, requiredName, resourceIdOrNone } from '../../http/fields/field-types.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
+import { calendarTime, ownRecordId, recordIdOrNone, requiredName } from '../../http/fields/field-types.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
@@ -8,7 +8,7 @@ import {
   aliasFilter,
   buildFilterConditions,
   dateFromFilter,
-  dateToFilter,
+  dateUpToFilter,
   idFilter,
   rejectConflictingAliases,
 } from '../core/filters.ts';
@@ -16,7 +16,7 @@ import { createListFunction, loadPage } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
-import { selectOverlappingIds } from './overlapping.ts';
+import { selectOverlappingEventIds } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */
 export const eventFields = {
@@ -24,7 +24,7 @@ export const eventFields = {
   event_name: requiredName('Name of the event.'),
   start_date: calendarTime('First day.'),
   due_date: calendarTime('Last day.'),
-  project_id: resourceIdOrNone('The project it belongs to.'),
+  project_id: recordIdOrNone('The project it belongs to.'),
   ...commonFields,
 };
 
@@ -32,18 +32,18 @@ export const eventFields = {
 export const eventFilters = {
   project_id: idFilter('Only events of this project; 0 for events without one.', 'events.project_id'),
   from: dateFromFilter('Starting on this day or later.', 'events.start_date'),
-  to: dateToFilter('Due on this day or earlier.', 'events.due_date'),
+  to: dateUpToFilter('Due on this day or earlier.', 'events.due_date'),
   ...aliasFilter(
     'start_from',
     'start_date_from',
     dateFromFilter('Starting on this day or later.', 'events.start_date'),
   ),
-  ...aliasFilter('start_to', 'start_date_to', dateToFilter('Starting on this day or earlier.', 'events.start_date')),
+  ...aliasFilter('start_to', 'start_date_to', dateUpToFilter('Starting on this day or earlier.', 'events.start_date')),
   ...aliasFilter('due_from', 'due_date_from', dateFromFilter('Due on this day or later.', 'events.due_date')),
-  ...aliasFilter('due_to', 'due_date_to', dateToFilter('Due on this day or earlier.', 'events.due_date')),
+  ...aliasFilter('due_to', 'due_date_to', dateUpToFilter('Due on this day or earlier.', 'events.due_date')),
 };
 
-type EventRow = OutputOf<typeof eventFields>;
+type EventRow = StoredRecordOf<typeof eventFields>;
 
 export const events = {
   ...defineResource('event', { fields: eventFields, filters: eventFilters, requireConsistency: requireDateOrder }),
@@ -65,7 +65,10 @@ async function listEvents(
     ...others
   } = parameterValues;
   if (start_to !== undefined && due_from !== undefined && start_to < due_from) {
-    const overlappingIdsQuery = selectOverlappingIds(view, { startTo: start_to, dueFrom: due_from }).as('under_way');
+    const overlappingIdsQuery = selectOverlappingEventIds(view, {
+      latestStartDay: start_to,
+      earliestDueDay: due_from,
+    }).as('under_way');
     const overlappingEventsQuery = view
       .selectFrom('events')
       .innerJoin(overlappingIdsQuery, 'under_way.event_id', 'events.event_id');

@@ -27,15 +27,18 @@ const earliestStartGetters: readonly ((day: string) => string)[] = [
  * `earliestDueDay` or after. For each unit, one index scan covers only the possible starts, instead of all earlier
  * starts or all later due dates.
  */
-export function selectOverlappingIds(view: AccountView, { startTo, dueFrom }: { startTo: string; dueFrom: string }) {
-  const [firstScan, ...otherScans] = earliestStartGetters.map((startFrom, index) =>
+export function selectOverlappingEventIds(
+  view: AccountView,
+  { latestStartDay, earliestDueDay }: { latestStartDay: string; earliestDueDay: string },
+) {
+  const [firstScan, ...otherScans] = earliestStartGetters.map((getEarliestStart, index) =>
     view
       .selectFrom('events')
       .select('events.event_id')
       .where(sql<SqlBool>`${sql.raw(SMALLEST_UNIT_SQL)} = ${sql.lit(index + 1)}`)
-      .where('events.start_date', '>=', `${startFrom(dueFrom)} 00:00:00`)
-      .where('events.start_date', '<=', `${startTo} 23:59:59`)
-      .where('events.due_date', '>=', `${dueFrom} 00:00:00`),
+      .where('events.start_date', '>=', `${getEarliestStart(earliestDueDay)} 00:00:00`)
+      .where('events.start_date', '<=', `${latestStartDay} 23:59:59`)
+      .where('events.due_date', '>=', `${earliestDueDay} 00:00:00`),
   );
   if (firstScan === undefined) throw new Error('there is no unit of length');
   return otherScans.reduce((union, scan) => union.unionAll(scan), firstScan);

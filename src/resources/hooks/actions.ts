@@ -5,7 +5,7 @@ import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts'
 import { findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { requirePermission } from '../../http/auth/authenticate.ts';
-import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
+import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
@@ -24,7 +24,7 @@ import { type hookFields, hookFilters, type hookInputFields, type ownerParameter
 /** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
 export const TARGET_CHECK_TIMEOUT_MS = 3_000;
 
-type HookRow = OutputOf<typeof hookFields>;
+type HookRow = StoredRecordOf<typeof hookFields>;
 
 type StoredHook = {
   hook_id: number;
@@ -41,18 +41,11 @@ type StoredHook = {
 };
 
 function toHookRow(row: StoredHook, now: number): HookRow {
-  const {
-    hook_id: id,
-    kind: event,
-    target: target_url,
-    due_at: next_attempt_at,
-    secrets: storedSecrets,
-    ...rest
-  } = row;
+  const { hook_id: id, kind, target: target_url, due_at: next_attempt_at, secrets: storedSecrets, ...rest } = row;
   const liveState = row.failures > 0 ? 'failing' : 'live';
   const secrets = parseSecrets(storedSecrets);
   return {
-    ...{ ...rest, id, event, target_url, next_attempt_at, state: row.date_ended === null ? liveState : 'ended' },
+    ...{ ...rest, id, event: kind, target_url, next_attempt_at, state: row.date_ended === null ? liveState : 'ended' },
     signed: secrets.length > 0,
     secret_created: secrets[0]?.since ?? null,
     secret_previous_until: findOverlapEnd(secrets, now),
@@ -69,10 +62,10 @@ export async function listHooks(
   paging: PageRequest,
 ): Promise<Page<HookRow>> {
   const { user_id, ...filters } = parameterValues;
-  const hooksOfOwner = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUserId(caller, user_id));
+  const hooksOfOwnerQuery = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUserId(caller, user_id));
   const page = await loadPage(
-    hooksOfOwner,
-    hooksOfOwner.selectAll('hooks'),
+    hooksOfOwnerQuery,
+    hooksOfOwnerQuery.selectAll('hooks'),
     orderById,
     buildFilterConditions(hookFilters, filters),
     paging,
@@ -115,7 +108,7 @@ export async function requireAllowedTarget(
   const guardResult = await guard.checkTarget(new URL(input.target_url), TARGET_CHECK_TIMEOUT_MS);
   if (!('allowed' in guardResult) || guardResult.allowed) return;
   onForbidden(explainForbiddenTarget(guardResult));
-  throw invalidInput([{ field: 'target_url', message: guardResult.word }]);
+  throw invalidInput([{ field: 'target_url', message: guardResult.publicReason }]);
 }
 
 /**
@@ -138,7 +131,7 @@ export async function subscribe(
     date_ended: null,
     ended_position: null,
   });
-  await claimTarget(write, input.target_url, hook_id);
+  await reserveTarget(write, input.target_url, hook_id);
   await requireWithinHookQuota(write, maxLiveHooks);
   const detail = { kind: input.event, target: maskTarget(input.target_url) };
   writeAuditEntries(write, { action: 'hook.created', subject: `hook ${hook_id}`, detail });
@@ -157,13 +150,13 @@ async function requireWithinHookQuota(write: AccountWrite, maxLiveHooks: number 
 }
 
 /** Reserves a target for a hook. Throws `target_taken` if another live hook of the service has the target (C12). */
-async function claimTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
-  const claimedTarget = await write
+async function reserveTarget(write: AccountWrite, target: string, hookId: number): Promise<void> {
+  const reservedTarget = await write
     .insertInto('targets', { target_hash: hashTarget(normalizeTarget(new URL(target))), hook_id: hookId })
     .onConflict((conflict) => conflict.column('target_hash').doNothing())
     .returning('hook_id')
     .executeTakeFirst();
-  if (claimedTarget === undefined) throw new Problem('target_taken');
+  if (reservedTarget === undefined) throw new Problem('target_taken');
 }
 
 /** Ends a hook (C13). If an admin ends the hook of another user, its owner gets a hook alert (X10). */
@@ -189,7 +182,7 @@ export async function restoreEndedHook(
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   requirePermission(caller, permissionFor(row.kind as OccurrenceKind));
-  await claimTarget(write, row.target, hookId);
+  await reserveTarget(write, row.target, hookId);
   await restoreHook(write, hookId, row.ended_position ?? 0);
   await requireWithinHookQuota(write, maxLiveHooks);
   writeAuditEntries(write, { action: 'hook.restored', subject: `hook ${hookId}` });
@@ -197,7 +190,7 @@ export async function restoreEndedHook(
 }
 
 /** Requests a test of a hook: a delivery whose `resource_url` is the hook itself. It is sent immediately (X1). */
-export async function testHook(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
+export async function requestHookTest(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
   const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined) throw notFound();
   if (row.date_ended !== null) throw new Problem('hook_ended');

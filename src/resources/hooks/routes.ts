@@ -14,32 +14,33 @@ import { deliveryFields } from '../deliveries/deliveries.ts';
 import {
   getHook,
   listHooks,
+  requestHookTest,
   requireAllowedTarget,
   restoreEndedHook,
   subscribe,
-  testHook,
   unsubscribe,
 } from './actions.ts';
-import { hookFields, hookFilters, hookInputFields, ownerParameter, subscriptionSchema } from './schema.ts';
+import { hookFields, hookFilters, hookInputFields, ownerParameter, subscriptionResponseSchema } from './schema.ts';
 
 /** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
-export type Quotas = { readonly hooks: number | undefined; readonly pending: number | undefined };
+export type Quotas = { readonly maxLiveHooks: number | undefined; readonly maxPendingDeliveries: number | undefined };
 
 export type HookDeps = {
   guard: SsrfGuard;
   log: Log;
   baseUrl: () => string;
-  hookAlerts?: EnqueueHookAlerts;
+  enqueueAlerts?: EnqueueHookAlerts;
   quotas?: Quotas;
 };
 
-const NO_QUOTAS: Quotas = { hooks: undefined, pending: undefined };
+const NO_QUOTAS: Quotas = { maxLiveHooks: undefined, maxPendingDeliveries: undefined };
 
 export function createHookRoutes(deps: HookDeps): readonly Route[] {
-  const { guard, log, baseUrl, hookAlerts: enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = deps;
+  const { guard, log, baseUrl, enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = deps;
   const bodySpec = createCreationBodySpec(hookInputFields);
-  const hookQuotaProblems: ProblemCode[] = quotas.hooks === undefined ? [] : ['too_many_hooks'];
-  const pendingQuotaProblems: ProblemCode[] = quotas.pending === undefined ? [] : ['pending_quota_exceeded'];
+  const hookQuotaProblems: ProblemCode[] = quotas.maxLiveHooks === undefined ? [] : ['too_many_hooks'];
+  const pendingQuotaProblems: ProblemCode[] =
+    quotas.maxPendingDeliveries === undefined ? [] : ['pending_quota_exceeded'];
   return [
     defineListRoute({
       path: '/hooks',
@@ -47,7 +48,7 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       permission: 'hooks:read',
       parameters: { ...hookFilters, ...ownerParameter },
       fields: hookFields,
-      call: listHooks,
+      handle: listHooks,
     }),
     {
       method: 'POST',
@@ -55,22 +56,22 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       description: 'Subscribes a target to a kind of occurrence.',
       permission: 'hooks:write',
       parameters: {},
-      body: bodySpec.schema,
+      bodySchema: bodySpec.schema,
       status: 201,
-      responseSchema: subscriptionSchema,
+      responseSchema: subscriptionResponseSchema,
       recordedKinds: [],
       supportsPreconditions: false,
       problems: ['target_taken', ...hookQuotaProblems],
       mode: 'write',
       // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
-      lockMode: quotas.hooks === undefined ? 'shared' : 'exclusive',
+      lockMode: quotas.maxLiveHooks === undefined ? 'shared' : 'exclusive',
       prepare: (caller, { body }) =>
         requireAllowedTarget(guard, caller, bodySpec.parse(body), (explanation) =>
           log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
         ),
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, bodySpec.parse(body), quotas.hooks);
-        return { body: { id: String(id) }, created: `/hooks/${id}` };
+        const id = await subscribe(write, caller, bodySpec.parse(body), quotas.maxLiveHooks);
+        return { body: { id: String(id) }, createdPath: `/hooks/${id}` };
       },
     },
     defineGetRoute({
@@ -78,14 +79,14 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       description: 'Returns a hook; an ended one for 30 days.',
       permission: 'hooks:read',
       fields: hookFields,
-      call: (view, caller, ids) => getHook(view, caller, ids.hook_id),
+      handle: (view, caller, ids) => getHook(view, caller, ids.hook_id),
     }),
     defineDeleteRoute({
       path: '/hooks/{hook_id}',
       description: 'Unsubscribes. After the answer no new attempt begins.',
       permission: 'hooks:write',
       recordedKinds: [],
-      call: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, enqueueAlerts),
+      handle: (write, caller, ids) => unsubscribe(write, caller, ids.hook_id, enqueueAlerts),
     }),
     defineActionRoute({
       path: '/hooks/{hook_id}/restore',
@@ -94,7 +95,7 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       status: 200,
       fields: hookFields,
       problems: ['target_taken', ...hookQuotaProblems, ...pendingQuotaProblems],
-      call: (write, caller, ids) => restoreEndedHook(write, caller, ids.hook_id, quotas.hooks),
+      handle: (write, caller, ids) => restoreEndedHook(write, caller, ids.hook_id, quotas.maxLiveHooks),
     }),
     defineActionRoute({
       path: '/hooks/{hook_id}/test',
@@ -103,7 +104,7 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       status: 202,
       fields: deliveryFields,
       problems: ['hook_ended', ...pendingQuotaProblems],
-      call: (write, caller, ids) => testHook(write, caller, ids.hook_id, baseUrl()),
+      handle: (write, caller, ids) => requestHookTest(write, caller, ids.hook_id, baseUrl()),
     }),
   ];
 }

@@ -4,10 +4,10 @@ import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-gu
 import type { Field } from '../../http/fields/field.ts';
 import {
   ownRecordId,
+  readOnlyDigits,
   readOnlyEnum,
   readOnlyFlag,
   readOnlyId,
-  readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
 } from '../../http/fields/field-types.ts';
@@ -21,7 +21,7 @@ export const hookFields = {
   target_url: readOnlyText('The address that is notified.'),
   user_id: readOnlyId('The user of the hook.'),
   state: readOnlyEnum('live, failing (between a failure and the next 200), or ended.', ['live', 'failing', 'ended']),
-  failures: readOnlyNumber('Failures in a row; the third ends the hook.'),
+  failures: readOnlyDigits('Failures in a row; the third ends the hook.'),
   next_attempt_at: readOnlyTimestamp('Time of the next attempt while it is failing, UTC.'),
   last_outcome: readOnlyText('Outcome of the last attempt: a status, or one word; empty before the first.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
@@ -50,7 +50,7 @@ const targetUrlField: Field<string, 'writable'> = {
   serialize: (storedValue) => storedValue,
 };
 
-const eventField: Field<OccurrenceKind, 'writable'> = {
+const occurrenceKindField: Field<OccurrenceKind, 'writable'> = {
   mode: 'writable',
   description: 'The kind of occurrence to subscribe to.',
   inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
@@ -64,10 +64,10 @@ const eventField: Field<OccurrenceKind, 'writable'> = {
 };
 
 /** Input fields of a subscription (the specification, section 4). */
-export const hookInputFields = { target_url: targetUrlField, event: eventField };
+export const hookInputFields = { target_url: targetUrlField, event: occurrenceKindField };
 
 /** Response schema of a subscription. The id is at the top level, not in `data` (C11). */
-export const subscriptionSchema = {
+export const subscriptionResponseSchema = {
   type: 'object',
   required: ['id'],
   properties: {

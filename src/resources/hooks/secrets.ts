@@ -2,7 +2,7 @@ import { writeAuditEntries } from '../../audit/actions.ts';
 import { setSigningSecrets } from '../../delivery/outbox/rotate-secrets.ts';
 import { addSecret, findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
+import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import { integer, oneTimeSecret, ownRecordId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
 import { defineCreateRoute, defineDeleteRoute, type Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
@@ -39,7 +39,7 @@ export async function createSecret(
   hookId: number,
   { overlap }: CreationInput<typeof secretInputFields>,
   random: Random,
-): Promise<OutputOf<typeof secretFields>> {
+): Promise<StoredRecordOf<typeof secretFields>> {
   const hook = await getLiveHook(write, caller, hookId);
   const { now } = write;
   const secret = newSigningSecret(random);
@@ -86,7 +86,7 @@ export function createSecretRoutes({ random }: { random: Random }): readonly Rou
       lockMode: 'exclusive',
       problems: ['hook_ended'],
       location: { collectionPath: '/hooks', idField: 'hook_id' },
-      call: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),
+      handle: (write, caller, input, ids) => createSecret(write, caller, ids.hook_id, input, random),
     }),
     defineDeleteRoute({
       path: '/hooks/{hook_id}/secret',
@@ -94,7 +94,7 @@ export function createSecretRoutes({ random }: { random: Random }): readonly Rou
       permission: 'hooks:write',
       recordedKinds: [],
       problems: ['hook_ended'],
-      call: (write, caller, ids) => deleteSecrets(write, caller, ids.hook_id),
+      handle: (write, caller, ids) => deleteSecrets(write, caller, ids.hook_id),
     }),
   ];
 }

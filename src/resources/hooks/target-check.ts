@@ -2,7 +2,7 @@ import { normalizeTarget, parseTarget, type SsrfGuard } from '../../delivery/tra
 import { createRecordSchema, serializeRecord } from '../../http/fields/field.ts';
 import { readOnlyEnum, readOnlyText } from '../../http/fields/field-types.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
-import { type QueryParameter, readQuery } from '../../http/routes/query-parameters.ts';
+import { parseQueryParameters, type QueryParameter } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
 import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
@@ -39,14 +39,18 @@ export type TargetCheckRow = {
 };
 
 /** Checks a target as a subscription does, with the same guard, but stores nothing (C11, C12). */
-export async function checkTarget(guard: SsrfGuard, isTaken: IsTargetTaken, text: string): Promise<TargetCheckRow> {
+export async function checkTarget(
+  guard: SsrfGuard,
+  isTargetTaken: IsTargetTaken,
+  text: string,
+): Promise<TargetCheckRow> {
   const parsedTarget = parseTarget(text);
   if ('fault' in parsedTarget) return { verdict: 'malformed', message: parsedTarget.fault };
   const guardResult = await guard.checkTarget(parsedTarget.url, TARGET_CHECK_TIMEOUT_MS);
   if ('allowed' in guardResult && !guardResult.allowed) {
-    return { verdict: guardResult.word, message: 'leads to a forbidden address' };
+    return { verdict: guardResult.publicReason, message: 'leads to a forbidden address' };
   }
-  if (await isTaken(hashTarget(normalizeTarget(parsedTarget.url)))) {
+  if (await isTargetTaken(hashTarget(normalizeTarget(parsedTarget.url)))) {
     return { verdict: 'taken', message: 'is the target of another live hook' };
   }
   if ('failure' in guardResult) return { verdict: 'unresolved', message: unresolvedMessages[guardResult.failure] };
@@ -58,10 +62,10 @@ const unresolvedMessages = {
   resolver_silent: 'has a name that no DNS server answered for; it is checked again at each delivery',
 } as const;
 
-export type TargetCheckDeps = { readonly guard: SsrfGuard; readonly isTaken: IsTargetTaken };
+export type TargetCheckDeps = { readonly guard: SsrfGuard; readonly isTargetTaken: IsTargetTaken };
 
 /** Creates the route of the target check, which only the console group serves. */
-export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckDeps): readonly Route[] {
+export function createTargetCheckRoutes({ guard, isTargetTaken }: TargetCheckDeps): readonly Route[] {
   return [
     {
       method: 'GET',
@@ -69,7 +73,7 @@ export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckDeps): re
       description: 'Checks whether an address would be accepted as a target.',
       permission: 'hooks:write',
       parameters: targetCheckParameters,
-      body: undefined,
+      bodySchema: undefined,
       status: 200,
       responseSchema: createRecordResponseSchema(targetCheckSchema),
       recordedKinds: [],
@@ -78,8 +82,8 @@ export function createTargetCheckRoutes({ guard, isTaken }: TargetCheckDeps): re
       mode: 'read',
       bypassesReadLimit: true,
       async run(_view, _caller, { query }) {
-        const { target_url: text = '' } = readQuery(targetCheckParameters, query);
-        return { body: { data: serializeRecord(targetCheckFields, await checkTarget(guard, isTaken, text)) } };
+        const { target_url: text = '' } = parseQueryParameters(targetCheckParameters, query);
+        return { body: { data: serializeRecord(targetCheckFields, await checkTarget(guard, isTargetTaken, text)) } };
       },
     },
   ];

@@ -27,7 +27,7 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
         schema: { type: 'string', pattern: '^v1,[\\w+/=]+( v1,[\\w+/=]+)*$' },
       },
     ],
-    body: {
+    bodySchema: {
       title: 'WebhookPayload',
       type: 'object',
       required: ['resource_url'],

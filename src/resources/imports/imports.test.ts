@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
   test('X9 an import notifies the hooks of its user; a silent import never does, not even after a hook is restored', async (t) => {
     const owner = await carillon.createAccount('rings.test');
     const target = await startTarget(t);
-    const hook = await owner.carillon.hooks.create({ target_url: target.at('/loud'), event: 'new_event' });
+    const hook = await owner.carillon.hooks.create({ target_url: target.urlOf('/loud'), event: 'new_event' });
     await importFile(owner, calendar(event('a', '20270101', 'A'), event('b', '20270102', 'B')));
     await target.waitForArrivals(2);
     await owner.carillon.hooks.delete(hook.id);

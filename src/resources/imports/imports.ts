@@ -1,3 +1,4 @@
+import { splitIntoBatches } from '../../async/batches.ts';
 import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import type { TemporaryTextFile } from '../../http/body/temporary-file.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
@@ -6,11 +7,11 @@ import {
   createRecordSchema,
   type Field,
   type JsonSchema,
-  type OutputOf,
   readOnlyField,
+  type StoredRecordOf,
   serializeRecord,
 } from '../../http/fields/field.ts';
-import { readOnlyNumber, readOnlyText, resourceIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
+import { readOnlyDigits, readOnlyText, recordIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
 import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import type { Route, WriteSteps } from '../../http/routes/route.ts';
@@ -25,7 +26,6 @@ import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { timeZoneField } from '../calendars/calendars.ts';
 import { requireRecord } from '../core/references.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 /** Maximum length of a file in UTF-16 code units. MAX_IMPORT_BODY_BYTES also limits the JSON body with the file. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
@@ -50,7 +50,7 @@ const icsField: Field<string, 'writable'> = {
 /** Input fields of an import. */
 export const importInputFields = {
   ics: icsField,
-  project_id: resourceIdOrNone('The project of the created events.'),
+  project_id: recordIdOrNone('The project of the created events.'),
   time_zone: timeZoneField("Zone to which times with a zone are converted. Default: the account's."),
   default_time_zone: timeZoneField("The same for an account without a zone. Default: the file's."),
   silent: writeOnlyFlag('Notify no hooks; the feed records created events as changed_event.'),
@@ -81,10 +81,10 @@ const droppedField = readOnlyField<readonly SkippedItems[]>(
 
 /** Response fields of an import. */
 export const importFields = {
-  created: readOnlyNumber('Number of created events.'),
-  changed: readOnlyNumber('Number of events changed, because the file has changed.'),
-  unchanged: readOnlyNumber('Number of events imported earlier and unchanged in the file.'),
-  deleted: readOnlyNumber('Number of events imported earlier and deleted here since; they stay deleted.'),
+  created: readOnlyDigits('Number of created events.'),
+  changed: readOnlyDigits('Number of events changed, because the file has changed.'),
+  unchanged: readOnlyDigits('Number of events imported earlier and unchanged in the file.'),
+  deleted: readOnlyDigits('Number of events imported earlier and deleted here since; they stay deleted.'),
   time_zone: readOnlyText('Zone to which times with a zone were converted; UTC if there is none.'),
   repeated_from: readOnlyText('First day of imported recurring events, `YYYY-MM-DD`.'),
   repeated_to: readOnlyText('Last day of imported recurring events, `YYYY-MM-DD`.'),
@@ -110,7 +110,7 @@ export async function importCalendar(
   caller: Caller,
   input: CreationInput<typeof importInputFields>,
   file: TemporaryTextFile | undefined,
-): Promise<OutputOf<typeof importFields>> {
+): Promise<StoredRecordOf<typeof importFields>> {
   if (input.project_id !== 0) await requireRecord(view, 'project', input.project_id);
   const parseOptions = await buildParseOptions(view, input);
   const { events, skippedItems, zone } = await parseIcsFile(caller.accountId, file, parseOptions);
@@ -158,7 +158,7 @@ async function parseIcsFile(
 }
 
 /** An entry of an earlier import: its event, the hash of its contents, and whether the event still exists. */
-type ImportedEntry = { readonly eventId: number; readonly contentHash: string; readonly exists: boolean };
+type ImportedEntry = { readonly eventId: number; readonly contentHash: string; readonly eventExists: boolean };
 
 async function importBatch(
   write: AccountWrite,
@@ -167,15 +167,16 @@ async function importBatch(
   { project_id, silent, again }: CreationInput<typeof importInputFields>,
 ): Promise<ImportCounts> {
   if (project_id !== 0) await requireRecord(write, 'project', project_id);
-  const importedByHash = await findImportedEntries(write, events);
-  const isDeleted = (event: ParsedEvent) => importedByHash.get(event.entryHash)?.exists === false;
-  const isNew = (event: ParsedEvent) => !importedByHash.has(event.entryHash) || (again === 1 && isDeleted(event));
+  const importedEntriesByEntryHash = await findImportedEntries(write, events);
+  const isDeleted = (event: ParsedEvent) => importedEntriesByEntryHash.get(event.entryHash)?.eventExists === false;
+  const isNew = (event: ParsedEvent) =>
+    !importedEntriesByEntryHash.has(event.entryHash) || (again === 1 && isDeleted(event));
   const createdIds = await createEvents(write, caller, events.filter(isNew), project_id);
   const existingEvents = events.filter((event) => !isNew(event) && !isDeleted(event));
   const differingEvents = existingEvents.filter(
-    (event) => importedByHash.get(event.entryHash)?.contentHash !== event.contentHash,
+    (event) => importedEntriesByEntryHash.get(event.entryHash)?.contentHash !== event.contentHash,
   );
-  const changedIds = await changeEvents(write, differingEvents, importedByHash);
+  const changedIds = await changeEvents(write, differingEvents, importedEntriesByEntryHash);
   const userId = caller.userId;
   // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
   // even a hook that is restored later.
@@ -211,7 +212,7 @@ async function findImportedEntries(
   return new Map(
     rows.map(({ entry_hash, event_id, content_hash, existing_id }) => [
       entry_hash,
-      { eventId: event_id, contentHash: content_hash, exists: existing_id !== null },
+      { eventId: event_id, contentHash: content_hash, eventExists: existing_id !== null },
     ]),
   );
 }
@@ -254,9 +255,12 @@ function contentsKeyOf({
 async function changeEvents(
   write: AccountWrite,
   events: readonly ParsedEvent[],
-  importedByHash: ReadonlyMap<string, ImportedEntry>,
+  importedEntriesByEntryHash: ReadonlyMap<string, ImportedEntry>,
 ): Promise<readonly number[]> {
-  const changedEvents = events.map((event) => ({ event, event_id: importedByHash.get(event.entryHash)?.eventId ?? 0 }));
+  const changedEvents = events.map((event) => ({
+    event,
+    event_id: importedEntriesByEntryHash.get(event.entryHash)?.eventId ?? 0,
+  }));
   for (const { event, event_id } of changedEvents) {
     const { event_name, start_date, due_date } = event;
     await write
@@ -302,7 +306,7 @@ export function createImportRoutes(): readonly Route[] {
       description: 'Imports an .ics file. Importing it again creates no duplicates.',
       permission: 'events:write',
       parameters: {},
-      body: bodySpec.schema,
+      bodySchema: bodySpec.schema,
       streamedField: { name: 'ics', maxBytes: MAX_IMPORT_BODY_BYTES },
       status: 200,
       responseSchema: createRecordResponseSchema(createRecordSchema(importFields)),

@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
   test('a link expires after seven days and is then deleted', async (t) => {
     let now = Date.parse('2027-01-01T00:00:00Z');
     const carillon = await testService(t, { deps: { clock: { ...systemClock, now: () => now } } });
-    const link = await carillon.createLink(await carillon.createAccount('acme.test'));
+    const link = await carillon.createInvitationLink(await carillon.createAccount('acme.test'));
     now += 7 * DAY_MS - 1;
     assert.equal((await ask(link, carillon)).status, 200);
     now += 1;

@@ -1,5 +1,5 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import type { CreationInput, OutputOf } from '../../http/fields/field.ts';
+import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import {
   oneTimeSecret,
   ownRecordId,
@@ -7,7 +7,7 @@ import {
   readOnlyId,
   readOnlyText,
   readOnlyTimestamp,
-  resourceId,
+  recordId,
   shortText,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
@@ -42,7 +42,7 @@ export const issuedInvitationFields = {
 };
 
 export const invitationInputFields = {
-  user_id: resourceId('The user it is for; not one whose role is above your own.'),
+  user_id: recordId('The user it is for; not one whose role is above your own.'),
 };
 
 export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
@@ -78,7 +78,7 @@ type StoredInvitation = {
   expires_at: number;
 };
 
-function toInvitationRow(row: StoredInvitation): OutputOf<typeof invitationFields> {
+function toInvitationRow(row: StoredInvitation): StoredRecordOf<typeof invitationFields> {
   const { invitation_id: id, expires_at: expires, user_id, made_by, date_created } = row;
   return { id, user_id, made_by, date_created, expires };
 }
@@ -97,7 +97,7 @@ export async function listInvitations(
   view: AccountView,
   parameterValues: ParsedParameters<typeof invitationFilters>,
   paging: PageRequest,
-): Promise<Page<OutputOf<typeof invitationFields>>> {
+): Promise<Page<StoredRecordOf<typeof invitationFields>>> {
   const invitationsQuery = selectOpenInvitations(view).selectAll('invitations');
   const page = await loadPage(
     selectOpenInvitations(view),
@@ -115,7 +115,7 @@ export async function createInvitation(
   caller: Caller,
   input: CreationInput<typeof invitationInputFields>,
   { random, baseUrl }: { random: Random; baseUrl: () => string },
-): Promise<OutputOf<typeof issuedInvitationFields>> {
+): Promise<StoredRecordOf<typeof issuedInvitationFields>> {
   const user = await getUser(write, input.user_id);
   requireManageableRole(user.role, caller);
   const { token, ...row } = await insertInvitation(write, user.user_id, random);
@@ -167,7 +167,7 @@ export async function revokeInvitation(write: AccountWrite, caller: Caller, invi
     .executeTakeFirst();
   if (row === undefined) throw notFound();
   requireManageableRole(row.role as Role, caller);
-  await revokeInvitations(write, { only: invitationId }, 'ended by hand');
+  await revokeInvitations(write, { onlyInvitationId: invitationId }, 'ended by hand');
 }
 
 function requireManageableRole(role: Role, caller: Caller): void {
@@ -210,7 +210,7 @@ export function createInvitationRoutes(deps: InvitationDeps): readonly Route[] {
       permission: 'users:write',
       parameters: invitationFilters,
       fields: invitationFields,
-      call: (view, _caller, parameterValues, paging) => listInvitations(view, parameterValues, paging),
+      handle: (view, _caller, parameterValues, paging) => listInvitations(view, parameterValues, paging),
     }),
     defineCreateRoute({
       path: '/invitations',
@@ -221,14 +221,14 @@ export function createInvitationRoutes(deps: InvitationDeps): readonly Route[] {
       recordedKinds: [],
       lockMode: 'exclusive',
       location: { collectionPath: '/invitations', idField: 'id' },
-      call: (write, caller, input) => createInvitation(write, caller, input, deps),
+      handle: (write, caller, input) => createInvitation(write, caller, input, deps),
     }),
     defineDeleteRoute({
       path: '/invitations/{invitation_id}',
       description: 'Revokes a link; for admins.',
       permission: 'users:write',
       recordedKinds: [],
-      call: (write, caller, ids) => revokeInvitation(write, caller, ids.invitation_id),
+      handle: (write, caller, ids) => revokeInvitation(write, caller, ids.invitation_id),
     }),
   ];
 }

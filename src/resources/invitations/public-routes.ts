@@ -17,7 +17,7 @@ import {
   publicInvitationFields,
 } from './invitations.ts';
 
-export type AcceptInvitationDeps = { readonly random: Random; readonly passphrases: PassphraseHasher };
+export type AcceptInvitationDeps = { readonly random: Random; readonly passphraseHasher: PassphraseHasher };
 
 /** Creates the public routes for the holder of an invitation link. */
 export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readonly PublicRoute[] {
@@ -28,7 +28,7 @@ export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readon
       method: 'POST',
       path: '/invitation',
       description: 'Returns the user of a link, without using the link up.',
-      body: tokenBodySpec.schema,
+      bodySchema: tokenBodySpec.schema,
       async run({ queries, now, body }) {
         const openInvitation = await findOpenInvitation(queries, tokenBodySpec.parse(body).token, now);
         const invitation = {
@@ -44,7 +44,7 @@ export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readon
       method: 'POST',
       path: '/welcome',
       description: 'Sets the passphrase of the user of a link, once, and signs them in.',
-      body: acceptBodySpec.schema,
+      bodySchema: acceptBodySpec.schema,
       run: (request) => acceptInvitation(request, acceptBodySpec.parse(request.body), deps),
     },
   ];
@@ -54,11 +54,11 @@ export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readon
 async function acceptInvitation(
   request: PublicRequest,
   { token, passphrase }: CreationInput<typeof acceptInvitationFields>,
-  { random, passphrases }: AcceptInvitationDeps,
+  { random, passphraseHasher }: AcceptInvitationDeps,
 ): Promise<PublicResult> {
   const invitation = await findOpenInvitation(request.queries, token, request.now);
   requireNotEmailOrDomain(passphrase, invitation);
-  const passphraseHash = await passphrases.hash(passphrase, clientNetworkOf(request.clientIp));
+  const passphraseHash = await passphraseHasher.hash(passphrase, clientNetworkOf(request.clientIp));
   const { account_id: accountId, user_id: userId, invitation_id } = invitation;
   const newSession = await request.runInAccount({ accountId, userId, lockMode: 'exclusive' }, async (write) => {
     // Only one of two concurrent requests with the same link succeeds.

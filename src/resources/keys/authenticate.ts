@@ -88,7 +88,7 @@ export function createKeyAuthenticator({
     store,
     clock,
     writeLastUsed: (queries, keyIds, usedAt) => {
-      const keysToUpdate = queries
+      const keysToUpdateQuery = queries
         .selectFrom('api_keys')
         .select('key_id')
         .where('key_id', 'in', keyIds)
@@ -96,7 +96,7 @@ export function createKeyAuthenticator({
       return queries
         .updateTable('api_keys')
         .set({ last_used: usedAt })
-        .where('key_id', 'in', withRowLocksSkipLocked(queries, keysToUpdate))
+        .where('key_id', 'in', withRowLocksSkipLocked(queries, keysToUpdateQuery))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'keys.last_used_failed', err }),
@@ -105,10 +105,12 @@ export function createKeyAuthenticator({
   function authenticate(key: string, domain: string): CallerLookupResult {
     const hash = hashApiKey(key);
     const entryOrPromise = cache.findOrLoadEntry(`${hash} ${domain}`, () => lookUpKey(hash, domain));
-    return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
+    return entryOrPromise instanceof Promise
+      ? entryOrPromise.then(getValidCallerAndRecordUse)
+      : getValidCallerAndRecordUse(entryOrPromise);
   }
 
-  function toValidCaller(entry: CachedCaller | undefined): Caller | undefined {
+  function getValidCallerAndRecordUse(entry: CachedCaller | undefined): Caller | undefined {
     if (entry === undefined || hasExpired(entry.caller.expiresAt)) return undefined;
     lastUsedTracker.recordUse(entry, entry.caller.keyId);
     return entry.caller;

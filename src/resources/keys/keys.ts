@@ -1,17 +1,17 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import { computeExpiryTimestamp, type Expiry, parseExpiry } from '../../durations.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { ChangeInput, CreationInput, Field, OutputOf } from '../../http/fields/field.ts';
+import type { ChangeInput, CreationInput, Field, StoredRecordOf } from '../../http/fields/field.ts';
 import {
   oneTimeSecret,
   ownRecordId,
   plainText,
+  readOnlyEnumList,
   readOnlyFlag,
   readOnlyId,
-  readOnlyList,
   readOnlyText,
   readOnlyTimestamp,
-  resourceIdOrNone,
+  recordIdOrNone,
 } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
@@ -47,7 +47,7 @@ const keyFields = {
   id: ownRecordId('Identifier of the key.'),
   user_id: readOnlyId('The user of the key.'),
   label: readOnlyText('Its label.'),
-  permissions: readOnlyList('Its permissions.', permissions, 'Permission'),
+  permissions: readOnlyEnumList('Its permissions.', permissions, 'Permission'),
   date_created: readOnlyTimestamp('When it was issued, UTC.'),
   last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
   expires: readOnlyTimestamp('When it expires, UTC.'),
@@ -87,7 +87,7 @@ const expiresField: Field<Expiry, 'writable'> = {
 const keyInputFields = {
   label: plainText('Its label.'),
   permissions: permissionsField,
-  user_id: resourceIdOrNone('The user of the key. Only admins may give another user.'),
+  user_id: recordIdOrNone('The user of the key. Only admins may give another user.'),
   expires: expiresField,
 };
 
@@ -107,8 +107,8 @@ const keyFilters = {
   user_id: idFilter('Only keys of this user. Admins see those of all users, others their own.', 'api_keys.user_id'),
 };
 
-type KeyRow = OutputOf<typeof keyFields>;
-type IssuedKeyRow = OutputOf<typeof issuedKeyFields>;
+type KeyRow = StoredRecordOf<typeof keyFields>;
+type IssuedKeyRow = StoredRecordOf<typeof issuedKeyFields>;
 
 type StoredKey = {
   key_id: number;
@@ -141,12 +141,12 @@ export async function listKeys(
   parameterValues: ParsedParameters<typeof keyFilters>,
   paging: PageRequest,
 ): Promise<Page<KeyRow>> {
-  const visibleKeys = isAdmin(caller)
+  const visibleKeysQuery = isAdmin(caller)
     ? view.selectFrom('api_keys')
     : view.selectFrom('api_keys').where('api_keys.user_id', '=', caller.userId);
   const page = await loadPage(
-    visibleKeys,
-    visibleKeys.selectAll('api_keys'),
+    visibleKeysQuery,
+    visibleKeysQuery.selectAll('api_keys'),
     orderById,
     buildFilterConditions(keyFilters, parameterValues),
     paging,
@@ -229,7 +229,7 @@ async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Pr
 }
 
 /** Renames a key or removes permissions from it, effective immediately (X7). Permissions are never added. */
-export async function narrowKey(
+export async function changeKey(
   write: AccountWrite,
   caller: Caller,
   keyId: number,
@@ -302,7 +302,7 @@ export function createKeyRoutes({ random }: { random: Random }): readonly Route[
       permission: 'keys:read',
       parameters: keyFilters,
       fields: keyFields,
-      call: listKeys,
+      handle: listKeys,
     }),
     defineCreateRoute({
       path: '/keys',
@@ -312,14 +312,14 @@ export function createKeyRoutes({ random }: { random: Random }): readonly Route[
       inputFields: keyInputFields,
       recordedKinds: [],
       location: { collectionPath: '/keys', idField: 'id' },
-      call: (write, caller, input) => issueKey(write, caller, input, random),
+      handle: (write, caller, input) => issueKey(write, caller, input, random),
     }),
     defineGetRoute({
       path: '/keys/{key_id}',
       description: 'Returns an API key, without its secret.',
       permission: 'keys:read',
       fields: keyFields,
-      call: (view, caller, ids) => getKey(view, caller, ids.key_id),
+      handle: (view, caller, ids) => getKey(view, caller, ids.key_id),
     }),
     defineUpdateRoute({
       path: '/keys/{key_id}',
@@ -328,14 +328,14 @@ export function createKeyRoutes({ random }: { random: Random }): readonly Route[
       fields: keyFields,
       inputFields: keyChangeFields,
       recordedKinds: [],
-      call: (write, caller, input, ids) => narrowKey(write, caller, ids.key_id, input),
+      handle: (write, caller, input, ids) => changeKey(write, caller, ids.key_id, input),
     }),
     defineDeleteRoute({
       path: '/keys/{key_id}',
       description: 'Revokes an API key. Hooks are not affected.',
       permission: 'keys:write',
       recordedKinds: [],
-      call: (write, caller, ids) => revokeKey(write, caller, ids.key_id),
+      handle: (write, caller, ids) => revokeKey(write, caller, ids.key_id),
     }),
   ];
 }

@@ -4,8 +4,8 @@ import {
   type OccurrenceKind,
   permissionFor,
 } from '../../delivery/outbox/event-kinds.ts';
-import { defineFeedRoute, type FeedPage } from '../../http/feed/follow-route.ts';
-import type { OutputOf } from '../../http/fields/field.ts';
+import { defineFeedRoute, type StoredFeedPage } from '../../http/feed/follow-route.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
 import {
   ownRecordId,
   readOnlyEnum,
@@ -40,21 +40,21 @@ const MAX_ROWS_PER_QUERY = 1_000;
 /** Maximum number of occurrences scanned per call. */
 export const MAX_SCANNED_OCCURRENCES = 10_000;
 
-type NotificationRow = OutputOf<typeof notificationFields>;
-type FeedQuery = ParsedParameters<typeof notificationParameters>;
+type NotificationRow = StoredRecordOf<typeof notificationFields>;
+type FeedParameterValues = ParsedParameters<typeof notificationParameters>;
 
 /**
  * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
  * out. `nextCursor` is after these entries too, so that they are scanned only once.
  */
-export async function followNotifications(
+export async function loadFeedPage(
   view: AccountView,
   caller: Caller,
-  query: FeedQuery,
+  parameterValues: FeedParameterValues,
   { after, limit }: FeedRequest,
   baseUrl: string,
-): Promise<FeedPage<NotificationRow>> {
-  const visibility = visibilityOf(caller, query);
+): Promise<StoredFeedPage<NotificationRow>> {
+  const visibility = resolveVisibility(caller, parameterValues);
   const { position, epoch_start: epochStart } = await view
     .selectFrom('positions')
     .select(['positions.position', 'positions.epoch_start'])
@@ -113,8 +113,8 @@ export function createNotificationRoutes({ baseUrl }: { baseUrl: () => string })
       parameters: notificationParameters,
       fields: notificationFields,
       cursorAndKindOf: ({ cursor, kind }) => ({ cursor, kind: kind ?? '' }),
-      call: (view, caller, parameterValues, feedRequest) =>
-        followNotifications(view, caller, parameterValues, feedRequest, baseUrl()),
+      handle: (view, caller, parameterValues, feedRequest) =>
+        loadFeedPage(view, caller, parameterValues, feedRequest, baseUrl()),
     }),
   ];
 }
@@ -147,13 +147,13 @@ export function selectOccurrences(view: AccountView) {
  */
 export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
 
-type VisibilityQuery = { readonly kind?: OccurrenceKind; readonly scope?: 'own' | 'account' };
+type VisibilityParameterValues = { readonly kind?: OccurrenceKind; readonly scope?: 'own' | 'account' };
 
 /**
  * Returns which of the requested occurrences the caller may see. Throws `not_permitted` for scope `account` if the
  * caller is not an admin.
  */
-export function visibilityOf(caller: Caller, { kind, scope }: VisibilityQuery): Visibility {
+export function resolveVisibility(caller: Caller, { kind, scope }: VisibilityParameterValues): Visibility {
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { Problem } from '../../problems.ts';
 import { LoginThrottle } from './login-throttle.ts';
 
@@ -10,7 +10,7 @@ const wrong = async () => false;
 const right = async () => true;
 
 function setUp() {
-  const clock = testClock();
+  const clock = createTestClock();
   const throttle = new LoginThrottle(clock);
   /** Begins an attempt and returns its retry delay in seconds; 0 if the attempt is allowed. */
   const waitAt = (who: string, source: string, judge = wrong): number => {

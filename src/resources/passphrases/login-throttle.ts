@@ -1,7 +1,7 @@
+import { computeBackoffMs } from '../../async/backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
-import { computeBackoffMs } from '../../async/backoff.ts';
 
 /** Number of failed attempts within a window that cause no delay. */
 const FREE_ATTEMPTS = 5;
@@ -45,8 +45,8 @@ export class LoginThrottle {
    *   the whole network
    * @throws Problem `too_many_tries` with `retryAfterS`
    */
-  beginAttempt(user: string, source: string): LoginAttempt {
-    const entryKey = JSON.stringify([user, clientNetworkOf(source)]);
+  beginAttempt(userKey: string, source: string): LoginAttempt {
+    const entryKey = JSON.stringify([userKey, clientNetworkOf(source)]);
     const now = this.#clock.monotonic();
     const entry = this.#getOrCreateEntry(entryKey, now);
     if (now < entry.blockedUntil) {
@@ -55,7 +55,8 @@ export class LoginThrottle {
     // The attempt is counted before the check, so that concurrent attempts are counted too.
     entry.failures += 1;
     const excessFailures = entry.failures - FREE_ATTEMPTS;
-    if (excessFailures >= 0) entry.blockedUntil = now + computeBackoffMs(excessFailures, INITIAL_DELAY_MS, MAX_DELAY_MS);
+    if (excessFailures >= 0)
+      entry.blockedUntil = now + computeBackoffMs(excessFailures, INITIAL_DELAY_MS, MAX_DELAY_MS);
     entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
     this.#storeEntry(entryKey, entry);
     return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import {
   type ApiUser,
@@ -19,7 +19,7 @@ for (const { test, testService } of stores) {
   const carillon = await testService({ after }, withProductionHashing);
 
   async function withPassphrase(who: ApiUser, at: TestService = carillon): Promise<void> {
-    const token = (await at.createLink(who)).split('/').at(-1);
+    const token = (await at.createInvitationLink(who)).split('/').at(-1);
     const { status } = await at.call({ headers: HOME }, 'POST', '/console/welcome', { token, passphrase: FIRST });
     assert.equal(status, 200);
   }
@@ -38,7 +38,7 @@ for (const { test, testService } of stores) {
     const owner = await carillon.createAccount('set.test');
     await withPassphrase(owner);
     const [here, elsewhere] = [await carillon.signIn(owner), await carillon.signIn(owner)];
-    const link = await carillon.createLink(owner);
+    const link = await carillon.createInvitationLink(owner);
     const colleague = await carillon.signIn(await carillon.createUser(owner, 'member'));
     const { status, json } = await put(here, { current: FIRST, passphrase: SECOND });
     assert.deepEqual([status, json], [200, { data: { user_id: owner.userId } }]);
@@ -81,7 +81,7 @@ for (const { test, testService } of stores) {
   });
 
   test('attempts at the current passphrase through a session are throttled', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     await withPassphrase(owner, carillon);

@@ -3,7 +3,7 @@ import { type CreationInput, createRecordSchema, type Field, serializeRecord } f
 import { readOnlyId } from '../../http/fields/field-types.ts';
 import { createCreationBodySpec, isValidText } from '../../http/fields/validate-body.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
-import { type Route, writeWithPreparation } from '../../http/routes/route.ts';
+import { defineWriteWithPreparation, type Route } from '../../http/routes/route.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
@@ -64,15 +64,17 @@ export async function verifyAndHashPassphrases(
   caller: Caller,
   input: CreationInput<typeof passphraseChangeFields>,
   clientIp: string,
-  { passphrases, throttle }: { passphrases: PassphraseHasher; throttle: LoginThrottle },
+  { passphraseHasher, loginThrottle }: { passphraseHasher: PassphraseHasher; loginThrottle: LoginThrottle },
 ): Promise<PassphraseHashes> {
   requireNotEmailOrDomain(input.passphrase, await loadEmailAndDomain(view, caller.userId));
   const storedHash = await findPassphraseHash(view, caller.userId);
-  const loginAttempt = throttle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
+  const loginAttempt = loginThrottle.beginAttempt(`user ${caller.userId}`, `session ${caller.sessionId}`);
   const network = clientNetworkOf(clientIp);
-  const isCorrect = await loginAttempt.verifyPassphrase(() => passphrases.matches(input.current, storedHash, network));
+  const isCorrect = await loginAttempt.verifyPassphrase(() =>
+    passphraseHasher.matches(input.current, storedHash, network),
+  );
   if (!isCorrect || storedHash === undefined) throw createWrongPassphraseProblem();
-  return { currentHash: storedHash, newHash: await passphrases.hash(input.passphrase, network) };
+  return { currentHash: storedHash, newHash: await passphraseHasher.hash(input.passphrase, network) };
 }
 
 /** Stores the new passphrase, ends the user's other sessions and revokes the user's open invitations. */
@@ -133,7 +135,7 @@ function createWrongPassphraseProblem() {
   return invalidInput([{ field: 'current', message: 'is not your passphrase' }]);
 }
 
-export type PassphraseDeps = { readonly passphrases: PassphraseHasher; readonly throttle: LoginThrottle };
+export type PassphraseDeps = { readonly passphraseHasher: PassphraseHasher; readonly loginThrottle: LoginThrottle };
 
 export function createPassphraseRoutes(deps: PassphraseDeps): readonly Route[] {
   const bodySpec = createCreationBodySpec(passphraseChangeFields);
@@ -144,14 +146,14 @@ export function createPassphraseRoutes(deps: PassphraseDeps): readonly Route[] {
       description: 'Changes your passphrase and ends your other sessions.',
       permission: undefined,
       parameters: {},
-      body: bodySpec.schema,
+      bodySchema: bodySpec.schema,
       status: 200,
       responseSchema: createRecordResponseSchema(createRecordSchema(passphraseResponseFields)),
       recordedKinds: [],
       supportsPreconditions: false,
       problems: ['too_many_tries'],
       lockMode: 'exclusive',
-      ...writeWithPreparation({
+      ...defineWriteWithPreparation({
         prepare: (caller, { body }, view, clientIp) =>
           verifyAndHashPassphrases(view, caller, bodySpec.parse(body), clientIp, deps),
         run: async (write, caller, _input, hashes) => ({

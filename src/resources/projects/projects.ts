@@ -13,10 +13,10 @@ import {
   integer,
   longText,
   ownRecordId,
-  readOnlyNumber,
+  readOnlyDigits,
   readOnlyText,
+  recordIdOrNone,
   requiredName,
-  resourceIdOrNone,
   shortText,
   sortPosition,
   tags,
@@ -25,19 +25,19 @@ import { revokeCalendars } from '../auth/revoke-access.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   dateFromFilter,
-  dateToFilter,
+  dateUpToFilter,
   enumFilter,
   idFilter,
   sqlCondition,
   tagFilter,
   timestampFromFilter,
-  timestampToFilter,
+  timestampUpToFilter,
 } from '../core/filters.ts';
 import { recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
-import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
-import { PROJECT_SECONDS_SQL } from '../core/tracked-seconds.ts';
+import { PROJECT_TRACKED_SECONDS_SQL } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */
 export const projectFields = {
@@ -51,11 +51,11 @@ export const projectFields = {
   start_date: calendarTimeOrNone('First day.'),
   due_date: calendarTimeOrNone('Last day.'),
   ongoing: flag('Whether it has no end date.'),
-  client_id: resourceIdOrNone('The client of the project.'),
+  client_id: recordIdOrNone('The client of the project.'),
   client_name: readOnlyText('The name of that client.'),
   currency: currency('Currency of its amounts.'),
   billable_hours: hoursFromSeconds('tracked_seconds', 'Hours worked on its tasks, as a number.'),
-  tracked_seconds: readOnlyNumber('Seconds worked on its tasks: the sum of their time entries.'),
+  tracked_seconds: readOnlyDigits('Seconds worked on its tasks: the sum of their time entries.'),
   estimated_hours: decimal('Estimated hours.'),
   hourly_rate: decimal('Rate for one hour.'),
   fixed_price: fixedPrice('Whether it has a fixed price.'),
@@ -78,9 +78,9 @@ export const projectFields = {
 export const projectFilters = {
   client_id: idFilter('For this client; 0 for projects without one.', 'projects.client_id'),
   due_from: dateFromFilter('Due on this day or later.', 'projects.due_date'),
-  due_to: dateToFilter('Due on this day or earlier.', 'projects.due_date'),
+  due_to: dateUpToFilter('Due on this day or earlier.', 'projects.due_date'),
   created_from: timestampFromFilter('Created on this day (UTC) or later.', 'projects.date_created'),
-  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'projects.date_created'),
+  created_to: timestampUpToFilter('Created on this day (UTC) or earlier.', 'projects.date_created'),
   tag: tagFilter('With this tag.', 'projects.tags'),
   status: enumFilter('open leaves out closed and archived; there are no templates.', {
     open: sqlCondition('projects.closed = 0 and projects.archived = 0'),
@@ -96,12 +96,12 @@ export const projects = defineResource('project', {
   orders: {
     description: 'projectname and duedate ascending, progress, billablehours and latest descending; else by id.',
     byName: {
-      projectname: asc(textKey('fold(projects.project_name)')),
+      projectname: ascendingBy(textKey('fold(projects.project_name)')),
       // Projects without a due date are sorted first, because responses show their due date as zeros.
-      duedate: asc(textKey("coalesce(projects.due_date, '')")),
-      progress: desc(numberKey('projects.progress')),
-      billablehours: desc(numberKey(PROJECT_SECONDS_SQL)),
-      latest: desc(numberKey('projects.date_created')),
+      duedate: ascendingBy(textKey("coalesce(projects.due_date, '')")),
+      progress: descendingBy(numberKey('projects.progress')),
+      billablehours: descendingBy(numberKey(PROJECT_TRACKED_SECONDS_SQL)),
+      latest: descendingBy(numberKey('projects.date_created')),
     },
   },
   select: (view) =>
@@ -114,7 +114,7 @@ export const projects = defineResource('project', {
       )
       .selectAll('projects')
       .select('clients.client_name')
-      .select(sql.raw<number>(PROJECT_SECONDS_SQL).as('tracked_seconds')),
+      .select(sql.raw<number>(PROJECT_TRACKED_SECONDS_SQL).as('tracked_seconds')),
   requireConsistency: requireDateOrder,
   beforeRemove: (write, projectId) => revokeCalendars(write, { projectId }, 'its project was deleted'),
 });

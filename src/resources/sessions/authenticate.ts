@@ -75,7 +75,7 @@ export function createSessionAuthenticator(deps: { store: Store; clock: Clock; l
     store,
     clock,
     writeLastUsed: (queries, sessionIds, usedAt) => {
-      const sessionsToUpdate = queries
+      const sessionsToUpdateQuery = queries
         .selectFrom('sessions')
         .select('session_id')
         .where('session_id', 'in', sessionIds)
@@ -83,7 +83,7 @@ export function createSessionAuthenticator(deps: { store: Store; clock: Clock; l
       return queries
         .updateTable('sessions')
         .set({ last_used: usedAt })
-        .where('session_id', 'in', withRowLocksSkipLocked(queries, sessionsToUpdate))
+        .where('session_id', 'in', withRowLocksSkipLocked(queries, sessionsToUpdateQuery))
         .execute();
     },
     onWriteFailed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
@@ -94,10 +94,12 @@ export function createSessionAuthenticator(deps: { store: Store; clock: Clock; l
   function authenticate(token: string): CallerLookupResult {
     const hash = hashToken(token);
     const entryOrPromise = cache.findOrLoadEntry(hash, () => lookUpSession(hash));
-    return entryOrPromise instanceof Promise ? entryOrPromise.then(toValidCaller) : toValidCaller(entryOrPromise);
+    return entryOrPromise instanceof Promise
+      ? entryOrPromise.then(getValidCallerAndRecordUse)
+      : getValidCallerAndRecordUse(entryOrPromise);
   }
 
-  function toValidCaller(entry: CachedSession | undefined): Caller | undefined {
+  function getValidCallerAndRecordUse(entry: CachedSession | undefined): Caller | undefined {
     if (entry === undefined || hasEnded(entry.expiresAt, entry.lastUsedAt)) return undefined;
     lastUsedTracker.recordUse(entry, entry.caller.sessionId);
     return entry.caller;

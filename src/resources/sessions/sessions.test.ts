@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { CarillonError } from '../../../packages/sdk/src/index.ts';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
@@ -143,7 +143,7 @@ for (const store of stores) {
   });
 
   store.test('when a session was last used is written down at most once a minute', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await store.testService(t, { deps: { clock } });
     const session = await carillon.signIn(await carillon.createAccount('acme.test'));
     const written = async () =>

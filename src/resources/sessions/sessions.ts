@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from 'kysely';
 import { writeAuditEntries } from '../../audit/actions.ts';
-import type { OutputOf } from '../../http/fields/field.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
 import {
   ownRecordId,
   plainText,
@@ -67,7 +67,7 @@ async function listSessions(
   caller: Caller,
   parameterValues: ParsedParameters<typeof sessionParameters>,
   paging: PageRequest,
-): Promise<Page<OutputOf<typeof sessionFields>>> {
+): Promise<Page<StoredRecordOf<typeof sessionFields>>> {
   const ownerCondition = sql<SqlBool>`sessions.user_id = ${resolveListedUserId(caller, parameterValues.user_id)}`;
   const sessionsQuery = selectLiveSessions(view).selectAll('sessions');
   const page = await loadPage(selectLiveSessions(view), sessionsQuery, orderById, [ownerCondition], paging);
@@ -143,14 +143,14 @@ async function endOldestSessions(write: AccountWrite, userId: number): Promise<v
 /** Deletes expired sessions in batches. Returns how many were deleted. */
 export function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
   const deleteBatch = async ({ queries }: Tx) => {
-    const expiredIds = queries
+    const expiredIdsQuery = queries
       .selectFrom('sessions')
       .select('session_id')
       .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
       .limit(DELETE_BATCH_SIZE);
     const { numDeletedRows } = await queries
       .deleteFrom('sessions')
-      .where('session_id', 'in', expiredIds)
+      .where('session_id', 'in', expiredIdsQuery)
       .executeTakeFirstOrThrow();
     return Number(numDeletedRows);
   };
@@ -180,13 +180,13 @@ export const sessionRoutes: readonly Route[] = [
     permission: undefined,
     parameters: sessionParameters,
     fields: sessionFields,
-    call: listSessions,
+    handle: listSessions,
   }),
   defineDeleteRoute({
     path: '/sessions/{session_id}',
     description: 'Ends a session: your own, or for admins that of another user.',
     permission: undefined,
     recordedKinds: [],
-    call: (write, caller, ids) => endSession(write, caller, ids.session_id),
+    handle: (write, caller, ids) => endSession(write, caller, ids.session_id),
   }),
 ];

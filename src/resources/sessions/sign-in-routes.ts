@@ -13,13 +13,13 @@ import { findSignInUser, type NewSession, openSession, signInInputFields, signIn
 
 export type SignInDeps = {
   readonly random: Random;
-  readonly passphrases: PassphraseHasher;
-  readonly throttle: LoginThrottle;
+  readonly passphraseHasher: PassphraseHasher;
+  readonly loginThrottle: LoginThrottle;
   /**
    * Called for each rejected sign-in, with the account and the user that it named. The id of an unknown account or user
    * is 0.
    */
-  readonly onRefused: (refusal: { source: string; accountId: number; userId: number }) => void;
+  readonly onSignInRefused: (refusal: { source: string; accountId: number; userId: number }) => void;
 };
 
 /** Creates the public routes for sign-in and sign-out. */
@@ -30,14 +30,14 @@ export function createSessionPublicRoutes(deps: SignInDeps): readonly PublicRout
       method: 'POST',
       path: '/session',
       description: 'Signs in with domain, email and passphrase.',
-      body: bodySpec.schema,
+      bodySchema: bodySpec.schema,
       run: (request) => signIn(request, bodySpec.parse(request.body), deps),
     },
     {
       method: 'DELETE',
       path: '/session',
       description: 'Signs out; no error without a session.',
-      body: undefined,
+      bodySchema: undefined,
       async run(request) {
         await signOut(request, 'signed out');
         return { body: [], session: 'forgotten' };
@@ -50,35 +50,38 @@ export function createSessionPublicRoutes(deps: SignInDeps): readonly PublicRout
 async function signIn(
   request: PublicRequest,
   input: CreationInput<typeof signInInputFields>,
-  { random, passphrases, throttle, onRefused }: SignInDeps,
+  { random, passphraseHasher, loginThrottle, onSignInRefused }: SignInDeps,
 ): Promise<PublicResult> {
-  const isMultiAccount = await hasSeveralAccounts(request.queries);
-  const account = await findSignInAccount(request.queries, input.domain, isMultiAccount);
+  const serviceHasSeveralAccounts = await hasSeveralAccounts(request.queries);
+  const account = await findSignInAccount(request.queries, input.domain, serviceHasSeveralAccounts);
   const user =
     account === undefined ? undefined : await findSignInUser(request.queries, account.account_id, input.email);
   const accountId = account?.account_id ?? 0;
   const userId = user?.user_id ?? 0;
   // The key of the throttle has the same form for known and unknown users, so a delay does not reveal whether a user
   // exists.
-  const throttleKey = JSON.stringify([isMultiAccount ? input.domain : '', user?.email ?? input.email]).toLowerCase();
+  const throttleKey = JSON.stringify([
+    serviceHasSeveralAccounts ? input.domain : '',
+    user?.email ?? input.email,
+  ]).toLowerCase();
   const storedHash = user?.passphrase_hash ?? undefined;
   const network = clientNetworkOf(request.clientIp);
-  const newSession = (await throttle
+  const newSession = (await loginThrottle
     .beginAttempt(throttleKey, request.clientIp)
-    .verifyPassphrase(() => passphrases.matches(input.passphrase, storedHash, network)))
-    ? await openVerifiedSession()
+    .verifyPassphrase(() => passphraseHasher.matches(input.passphrase, storedHash, network)))
+    ? await openSessionOfVerifiedUser()
     : undefined;
   if (newSession === undefined) {
-    onRefused({ source: request.clientIp, accountId, userId });
+    onSignInRefused({ source: request.clientIp, accountId, userId });
     throw new Problem('sign_in_refused');
   }
   await signOut(request, 'signed in anew');
   return toSignInResult(newSession);
 
-  async function openVerifiedSession(): Promise<NewSession | undefined> {
+  async function openSessionOfVerifiedUser(): Promise<NewSession | undefined> {
     // Rehash if the stored hash uses a lower cost than the current setting.
-    const isHashOutdated = storedHash !== undefined && passphrases.isOutdated(storedHash);
-    const newHash = isHashOutdated ? await passphrases.hash(input.passphrase, network) : '';
+    const isHashOutdated = storedHash !== undefined && passphraseHasher.isOutdated(storedHash);
+    const newHash = isHashOutdated ? await passphraseHasher.hash(input.passphrase, network) : '';
     return request.runInAccount({ accountId, userId, lockMode: 'shared' }, async (write) => {
       // Reject the sign-in if the passphrase was changed or the user was deleted meanwhile.
       if ((await findPassphraseHash(write, userId)) !== storedHash) return undefined;
@@ -104,13 +107,13 @@ async function hasSeveralAccounts(queries: Queries): Promise<boolean> {
 async function findSignInAccount(
   queries: Queries,
   domain: string,
-  isMultiAccount: boolean,
+  serviceHasSeveralAccounts: boolean,
 ): Promise<{ account_id: number } | undefined> {
-  const accounts = queries.selectFrom('accounts').select('account_id');
-  if (domain !== '') return accounts.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
-  if (isMultiAccount)
+  const accountsQuery = queries.selectFrom('accounts').select('account_id');
+  if (domain !== '') return accountsQuery.where('domain', '=', domain.toLowerCase()).executeTakeFirst();
+  if (serviceHasSeveralAccounts)
     throw invalidInput([{ field: 'domain', message: 'is required: this service has several accounts' }]);
-  return accounts.executeTakeFirst();
+  return accountsQuery.executeTakeFirst();
 }
 
 /** Creates the response to a successful sign-in, with the session for the cookie. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { createTestClock, TEST_CLOCK_START } from '../../../test/kit/clock.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 
@@ -8,7 +8,7 @@ for (const { test, testService } of stores) {
   const HOUR_MS = 3_600_000;
 
   async function setUp(t: TestContext) {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const hoursOf = async (who: ApiUser) => (await carillon.signIn(who)).console.hours;
@@ -23,7 +23,7 @@ for (const { test, testService } of stores) {
           .select('account_id')
           .where('hook_id', '=', hook_id)
           .executeTakeFirstOrThrow();
-        const attempt = { account_id, hook_id, delivery_id: 1, attempted_at: TEST_EPOCH - hoursAgo * HOUR_MS };
+        const attempt = { account_id, hook_id, delivery_id: 1, attempted_at: TEST_CLOCK_START - hoursAgo * HOUR_MS };
         const rows = tries.map(([outcome, milliseconds]) => ({
           ...attempt,
           outcome,

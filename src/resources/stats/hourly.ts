@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { OutputOf } from '../../http/fields/field.ts';
-import { readOnlyId, readOnlyNumber, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { waitForNextSlice } from '../../http/routes/page-slices.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
+import { readOnlyDigits, readOnlyId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { defineListRoute, type Route } from '../../http/routes/route.ts';
@@ -9,16 +9,16 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
-import { countAllSql, getLatestBuckets, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
+import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
 import { resolveListedUserId } from '../users/lookup.ts';
 
 /** Response fields: the attempts of one hook in one hour, by outcome. */
 export const hourFields = {
   hook_id: readOnlyId('The hook.'),
   hour: readOnlyTimestamp('When the hour begins, UTC.'),
-  delivered: readOnlyNumber('Attempts that were delivered.'),
-  failed: readOnlyNumber('Attempts that failed, without local errors.'),
-  milliseconds: readOnlyNumber('Average duration in milliseconds.'),
+  delivered: readOnlyDigits('Attempts that were delivered.'),
+  failed: readOnlyDigits('Attempts that failed, without local errors.'),
+  milliseconds: readOnlyDigits('Average duration in milliseconds.'),
 };
 
 export const hourParameters = {
@@ -26,7 +26,7 @@ export const hourParameters = {
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
 
-type HourRow = OutputOf<typeof hourFields>;
+type HourRow = StoredRecordOf<typeof hourFields>;
 
 const HOUR_MS = 3_600_000;
 const HOURS_PER_HOOK = 24;
@@ -52,14 +52,14 @@ export async function listHours(
   const { offset, sortKey = [0, 0] } = pageStartOf(paging, orderByHour);
   const [afterHookId, afterHour] = sortKey as [number, number];
   const firstHookOffset = Math.floor(offset / HOURS_PER_HOOK);
-  const skippedRows = offset - firstHookOffset * HOURS_PER_HOOK;
+  const skippedRowCount = offset - firstHookOffset * HOURS_PER_HOOK;
   const hookRows = await hooksQuery
     .select('hooks.hook_id')
     .where('hooks.hook_id', '>=', afterHookId)
     .orderBy('hooks.hook_id')
     .offset(firstHookOffset)
     // Load one more hook, because rows of the first hook may have been on the previous page.
-    .limit(Math.ceil((skippedRows + paging.limit + 1) / HOURS_PER_HOOK) + 1)
+    .limit(Math.ceil((skippedRowCount + paging.limit + 1) / HOURS_PER_HOOK) + 1)
     .execute();
   const hookIds = hookRows.map((row) => row.hook_id);
   const hourRows = await loadHourRows(view, hookIds);
@@ -67,28 +67,28 @@ export async function listHours(
     (hourRow) => Number(hourRow.hook_id) > afterHookId || Number(hourRow.hour) > afterHour,
   );
   return {
-    ...toPage(rowsAfterCursor.slice(skippedRows, skippedRows + paging.limit + 1), orderByHour, paging.limit),
+    ...toPage(rowsAfterCursor.slice(skippedRowCount, skippedRowCount + paging.limit + 1), orderByHour, paging.limit),
     total: total * HOURS_PER_HOOK,
   };
 }
 
 async function loadHourRows(view: AccountView, hookIds: readonly number[]): Promise<HourRow[]> {
   if (hookIds.length === 0) return [];
-  const buckets = getLatestBuckets(view.now, HOUR_MS, HOURS_PER_HOOK).toReversed();
+  const hourIntervals = getLatestIntervals(view.now, HOUR_MS, HOURS_PER_HOOK).toReversed();
   const rowsByHookAndHour = new Map<string, HourRow>();
-  for (const bucket of buckets) {
-    await waitForNextSlice();
-    const attemptSums = await selectAttempts(view, bucket, sql`attempts.hook_id in (${sql.join(hookIds)})`)
+  for (const hourInterval of hourIntervals) {
+    await waitForSliceTurn();
+    const attemptSums = await selectAttempts(view, hourInterval, sql`attempts.hook_id in (${sql.join(hookIds)})`)
       .select(['attempts.hook_id', isDeliveredSql.as('delivered'), countAllSql.as('attempts')])
       .select(sql<number>`cast(sum(attempts.milliseconds) as bigint)`.as('milliseconds'))
       .groupBy(['attempts.hook_id', isDeliveredSql])
       .execute();
     for (const [hookId, sumsOfHook] of Map.groupBy(attemptSums, (row) => row.hook_id)) {
-      rowsByHookAndHour.set(`${hookId} ${bucket.from}`, toHourRow(hookId, bucket.from, sumsOfHook));
+      rowsByHookAndHour.set(`${hookId} ${hourInterval.from}`, toHourRow(hookId, hourInterval.from, sumsOfHook));
     }
   }
   return hookIds.flatMap((hookId) =>
-    buckets.map(({ from }) => rowsByHookAndHour.get(`${hookId} ${from}`) ?? toHourRow(hookId, from, [])),
+    hourIntervals.map(({ from }) => rowsByHookAndHour.get(`${hookId} ${from}`) ?? toHourRow(hookId, from, [])),
   );
 }
 
@@ -114,6 +114,6 @@ export const hourlyRoutes: readonly Route[] = [
     permission: 'hooks:read',
     parameters: hourParameters,
     fields: hourFields,
-    call: listHours,
+    handle: listHours,
   }),
 ];

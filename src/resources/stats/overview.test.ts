@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
@@ -12,7 +12,7 @@ for (const { test, testService } of stores) {
   const MINUTE_MS = 60_000;
 
   async function setUp(t: TestContext) {
-    const clock = testClock();
+    const clock = createTestClock();
     const waits = { retryWaits: '10m,2h' };
     const carillon = await testService(t, { deps: { clock }, options: waits });
     const owner = await carillon.createAccount('acme.test');
@@ -22,7 +22,7 @@ for (const { test, testService } of stores) {
       return () => console.overview();
     };
     const subscribe = async (who: ApiUser, path: string) =>
-      (await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' })).id;
+      (await who.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_client' })).id;
     const settled = (count: number) =>
       eventually(
         () => carillon.store.read.selectFrom('attempts').select('attempt_id').execute(),
@@ -57,7 +57,7 @@ for (const { test, testService } of stores) {
     const [all, own] = [await overviewOf(owner), await overviewOf(member)];
     await subscribe(owner, '/live');
     await subscribe(member, '/failing');
-    const { id: gone } = await owner.carillon.hooks.create({ target_url: target.at('/gone'), event: 'new_task' });
+    const { id: gone } = await owner.carillon.hooks.create({ target_url: target.urlOf('/gone'), event: 'new_task' });
     await owner.carillon.hooks.delete(gone);
     const answer = (
       response: Parameters<Exclude<Parameters<typeof target.setReplies>[0], number | { status: number }>>[0],

@@ -1,33 +1,33 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { OutputOf } from '../../http/fields/field.ts';
-import { readOnlyNumber, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { waitForNextSlice } from '../../http/routes/page-slices.ts';
+import type { StoredRecordOf } from '../../http/fields/field.ts';
+import { readOnlyDigits, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
+import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
 import { defineGetRoute, type Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { countAllSql, getLatestBuckets, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
+import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),
-  delivered: readOnlyNumber('Attempts that were delivered.'),
-  failed: readOnlyNumber('Attempts that failed.'),
+  delivered: readOnlyDigits('Attempts that were delivered.'),
+  failed: readOnlyDigits('Attempts that failed.'),
 };
 
-export type MinuteRow = OutputOf<typeof minuteFields>;
+export type MinuteRow = StoredRecordOf<typeof minuteFields>;
 
 /** Response fields of the current delivery statistics. */
 export const overviewFields = {
-  pending: readOnlyNumber(
+  pending: readOnlyDigits(
     'Pending deliveries of live hooks. Only the 10000 lowest hook ids with pending deliveries are counted.',
   ),
   oldest_pending_at: readOnlyTimestamp('When the oldest of them became pending, UTC.'),
-  hooks_failing: readOnlyNumber('Live hooks that are failing.'),
-  hooks_live: readOnlyNumber('Live hooks.'),
-  hooks_ended_today: readOnlyNumber('Hooks that have ended since 00:00 UTC.'),
-  delivered_last_hour: readOnlyNumber('Attempts of the last 60 minutes that were delivered.'),
-  failed_last_hour: readOnlyNumber('Attempts of the last 60 minutes that failed, without local errors.'),
-  p50_ms: readOnlyNumber('Median duration of these attempts in milliseconds.'),
-  p95_ms: readOnlyNumber('95th percentile of their duration in milliseconds.'),
+  hooks_failing: readOnlyDigits('Live hooks that are failing.'),
+  hooks_live: readOnlyDigits('Live hooks.'),
+  hooks_ended_today: readOnlyDigits('Hooks that have ended since 00:00 UTC.'),
+  delivered_last_hour: readOnlyDigits('Attempts of the last 60 minutes that were delivered.'),
+  failed_last_hour: readOnlyDigits('Attempts of the last 60 minutes that failed, without local errors.'),
+  p50_ms: readOnlyDigits('Median duration of these attempts in milliseconds.'),
+  p95_ms: readOnlyDigits('95th percentile of their duration in milliseconds.'),
   attempts_since: readOnlyTimestamp(
     'Start of the counted period, UTC; later than an hour ago if there are very many attempts.',
   ),
@@ -37,7 +37,7 @@ export const overviewFields = {
   ),
 };
 
-type OverviewRow = OutputOf<typeof overviewFields>;
+type OverviewRow = StoredRecordOf<typeof overviewFields>;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 3_600_000;
@@ -66,8 +66,8 @@ export async function getOverview(view: AccountView, caller: Caller): Promise<Ov
 
 /** Selects the hooks of a user, or of all users if `userId` is undefined. */
 function selectHooks(view: AccountView, userId: number | undefined) {
-  const hooks = view.selectFrom('hooks');
-  return userId === undefined ? hooks : hooks.where('hooks.user_id', '=', userId);
+  const hooksQuery = view.selectFrom('hooks');
+  return userId === undefined ? hooksQuery : hooksQuery.where('hooks.user_id', '=', userId);
 }
 
 /** Counts the pending deliveries of live hooks, in batches of hook queues. */
@@ -75,7 +75,7 @@ async function countPendingDeliveries(view: AccountView, userId: number | undefi
   let pendingCount = 0;
   let oldestPendingAt: number | null = null;
   let lastHookId = 0;
-  for (let scannedQueues = 0; scannedQueues < MAX_SCANNED_QUEUES; scannedQueues += QUEUES_PER_QUERY) {
+  for (let scannedQueueCount = 0; scannedQueueCount < MAX_SCANNED_QUEUES; scannedQueueCount += QUEUES_PER_QUERY) {
     const queues = await loadQueuesAfter(view, userId, lastHookId);
     for (const queue of queues.filter(({ is_counted }) => is_counted === 1)) {
       pendingCount += queue.pending ?? 0;
@@ -83,7 +83,7 @@ async function countPendingDeliveries(view: AccountView, userId: number | undefi
     }
     if (queues.length < QUEUES_PER_QUERY) break;
     lastHookId = queues.at(-1)?.hook_id ?? lastHookId;
-    await waitForNextSlice();
+    await waitForSliceTurn();
   }
   return { pending: pendingCount, oldest_pending_at: oldestPendingAt };
 }
@@ -129,7 +129,7 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
 
 async function countHooks(view: AccountView, userId: number | undefined) {
   const countMatchingHooks = async (...conditions: Expression<SqlBool>[]) => {
-    const query = conditions.reduce((hooks, condition) => hooks.where(condition), selectHooks(view, userId));
+    const query = conditions.reduce((hooksQuery, condition) => hooksQuery.where(condition), selectHooks(view, userId));
     return (await query.select(countAllSql.as('hooks')).executeTakeFirstOrThrow()).hooks;
   };
   const todayStart = Math.floor(view.now / DAY_MS) * DAY_MS;
@@ -144,31 +144,34 @@ async function countHooks(view: AccountView, userId: number | undefined) {
 }
 
 async function countAttemptsOfLastHour(view: AccountView, userId: number | undefined) {
-  const [newestMinute] = getLatestBuckets(view.now, MINUTE_MS, 1);
-  const endMs = newestMinute?.until ?? view.now;
+  const [newestMinute] = getLatestIntervals(view.now, MINUTE_MS, 1);
+  const periodEndMs = newestMinute?.until ?? view.now;
   /** Numbers of attempts by minute. Minutes are counted since the epoch. */
-  const sumsByMinute = new Map<number, { delivered: number; failed: number }>();
-  const attemptsByDuration = new Map<number, number>();
-  let totalAttempts = 0;
-  let countedSince = endMs;
-  while (countedSince > endMs - COUNTED_MINUTES * MINUTE_MS && totalAttempts < MAX_COUNTED_ATTEMPTS) {
-    await waitForNextSlice();
+  const countsByMinute = new Map<number, { delivered: number; failed: number }>();
+  const attemptCountsByDurationMs = new Map<number, number>();
+  let totalAttemptCount = 0;
+  let countedSince = periodEndMs;
+  while (countedSince > periodEndMs - COUNTED_MINUTES * MINUTE_MS && totalAttemptCount < MAX_COUNTED_ATTEMPTS) {
+    await waitForSliceTurn();
     const from = countedSince - MINUTES_PER_QUERY * MINUTE_MS;
     for (const row of await loadAttemptsByMinute(view, { from, until: countedSince }, userId)) {
-      const minuteSums = sumsByMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
-      minuteSums[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
-      sumsByMinute.set(row.minute, minuteSums);
-      attemptsByDuration.set(row.milliseconds, (attemptsByDuration.get(row.milliseconds) ?? 0) + row.attempts);
-      totalAttempts += row.attempts;
+      const minuteCounts = countsByMinute.get(row.minute) ?? { delivered: 0, failed: 0 };
+      minuteCounts[row.delivered === 1 ? 'delivered' : 'failed'] += row.attempts;
+      countsByMinute.set(row.minute, minuteCounts);
+      attemptCountsByDurationMs.set(
+        row.milliseconds,
+        (attemptCountsByDurationMs.get(row.milliseconds) ?? 0) + row.attempts,
+      );
+      totalAttemptCount += row.attempts;
     }
     countedSince = from;
   }
-  const minutes = getLatestBuckets(view.now, MINUTE_MS, (endMs - countedSince) / MINUTE_MS)
+  const minutes = getLatestIntervals(view.now, MINUTE_MS, (periodEndMs - countedSince) / MINUTE_MS)
     .toReversed()
     .map(
       ({ from }): MinuteRow => ({
         minute: from,
-        ...(sumsByMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }),
+        ...(countsByMinute.get(from / MINUTE_MS) ?? { delivered: 0, failed: 0 }),
       }),
     );
   const sumOverMinutes = (name: 'delivered' | 'failed') =>
@@ -176,17 +179,21 @@ async function countAttemptsOfLastHour(view: AccountView, userId: number | undef
   return {
     delivered_last_hour: sumOverMinutes('delivered'),
     failed_last_hour: sumOverMinutes('failed'),
-    p50_ms: findQuantile(attemptsByDuration, totalAttempts, 0.5),
-    p95_ms: findQuantile(attemptsByDuration, totalAttempts, 0.95),
+    p50_ms: findQuantile(attemptCountsByDurationMs, totalAttemptCount, 0.5),
+    p95_ms: findQuantile(attemptCountsByDurationMs, totalAttemptCount, 0.95),
     attempts_since: countedSince,
     minutes,
   };
 }
 
-function loadAttemptsByMinute(view: AccountView, bucket: { from: number; until: number }, userId: number | undefined) {
+function loadAttemptsByMinute(
+  view: AccountView,
+  interval: { from: number; until: number },
+  userId: number | undefined,
+) {
   const minuteSql = sql<number>`attempts.attempted_at / ${sql.lit(MINUTE_MS)}`;
   const ownHooksCondition = sql<SqlBool>`attempts.hook_id in (${selectHooks(view, userId).select('hooks.hook_id')})`;
-  return selectAttempts(view, bucket, userId === undefined ? undefined : ownHooksCondition)
+  return selectAttempts(view, interval, userId === undefined ? undefined : ownHooksCondition)
     .select([
       minuteSql.as('minute'),
       isDeliveredSql.as('delivered'),
@@ -199,14 +206,14 @@ function loadAttemptsByMinute(view: AccountView, bucket: { from: number; until: 
 
 /** Returns the duration in milliseconds that the given fraction of attempts did not exceed; 0 without attempts. */
 function findQuantile(
-  attemptsByDuration: ReadonlyMap<number, number>,
-  totalAttempts: number,
+  attemptCountsByDurationMs: ReadonlyMap<number, number>,
+  totalAttemptCount: number,
   fraction: number,
 ): number {
-  let countedAttempts = 0;
-  for (const [milliseconds, attempts] of [...attemptsByDuration].sort(([one], [other]) => one - other)) {
-    countedAttempts += attempts;
-    if (countedAttempts >= totalAttempts * fraction) return milliseconds;
+  let countedAttemptCount = 0;
+  for (const [milliseconds, attempts] of [...attemptCountsByDurationMs].sort(([one], [other]) => one - other)) {
+    countedAttemptCount += attempts;
+    if (countedAttemptCount >= totalAttemptCount * fraction) return milliseconds;
   }
   return 0;
 }
@@ -218,6 +225,6 @@ export const overviewRoutes: readonly Route[] = [
     description: 'Returns delivery statistics: of the account for admins, of their own hooks for others.',
     permission: 'hooks:read',
     fields: overviewFields,
-    call: (view, caller) => getOverview(view, caller),
+    handle: (view, caller) => getOverview(view, caller),
   }),
 ];

@@ -8,12 +8,12 @@ import {
   integer,
   longText,
   ownRecordId,
+  readOnlyDigits,
   readOnlyId,
-  readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
+  recordId,
   requiredName,
-  resourceId,
   shortText,
   sortPosition,
   writeOnlyFlag,
@@ -21,15 +21,15 @@ import {
 import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
-  assignedFilter,
   assignedTeamFilter,
+  assignedUserFilter,
   dateFromFilter,
-  dateToFilter,
+  dateUpToFilter,
   enumFilter,
   idFilter,
   sqlCondition,
   timestampFromFilter,
-  timestampToFilter,
+  timestampUpToFilter,
 } from '../core/filters.ts';
 import { createNextRecurringSubtask, getRecurrencePeriod, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
@@ -59,7 +59,7 @@ export const subtaskFields = {
   progress: integer('Progress in percent.', 100),
   notifications: flag('Stored for existing clients; it has no effect.'),
   recurring: recurrenceField('Its recurrence: completing it creates the next one.'),
-  tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
+  tracked_seconds: readOnlyDigits('Seconds worked on it: the sum of its time entries.'),
   ...commonFields,
   users: assignedUsers('The assigned users.'),
   teams: assignedTeams('The assigned teams.'),
@@ -72,18 +72,18 @@ const IS_ARCHIVED_SQL = `exists (select 1 from tasks where tasks.account_id = su
 /** Input fields of a change. The subtask can also move to another task, and `resume` reopens it (C33). */
 export const subtaskChangeFields = {
   ...subtaskFields,
-  task_id: resourceId('The task it moves to.'),
+  task_id: recordId('The task it moves to.'),
   resume: writeOnlyFlag('1 reopens a completed subtask.'),
 };
 
 export const subtaskFilters = {
   task_id: idFilter('Only subtasks of this task.', 'subtasks.task_id'),
-  user_id: assignedFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
+  user_id: assignedUserFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
   team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
   due_from: dateFromFilter('Due on this day or later.', 'subtasks.due_date'),
-  due_to: dateToFilter('Due on this day or earlier.', 'subtasks.due_date'),
+  due_to: dateUpToFilter('Due on this day or earlier.', 'subtasks.due_date'),
   completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'subtasks.date_completed'),
-  completed_to: timestampToFilter('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
+  completed_to: timestampUpToFilter('Completed on this day (UTC) or earlier.', 'subtasks.date_completed'),
   status: enumFilter('open leaves out completed and archived; archived are those of archived tasks.', {
     open: sqlCondition(`subtasks.completed = 0 and not ${IS_ARCHIVED_SQL}`),
     completed: sqlCondition('subtasks.completed = 1'),
@@ -112,7 +112,7 @@ export const subtasks = defineResource('subtask', {
       ]),
   requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
-  onChange: {
+  changeOccurrences: {
     kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
     async createOccurrences(write, { userId }, oldRecord, newValues) {
       const { subtask_id: id } = oldRecord;

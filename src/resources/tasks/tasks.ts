@@ -10,12 +10,12 @@ import {
   integer,
   longText,
   ownRecordId,
+  readOnlyDigits,
   readOnlyId,
-  readOnlyNumber,
   readOnlyText,
   readOnlyTimestamp,
+  recordId,
   requiredName,
-  resourceId,
   shortText,
   sortPosition,
   tags,
@@ -27,18 +27,18 @@ import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   dateFromFilter,
-  dateToFilter,
+  dateUpToFilter,
   enumFilter,
   idFilter,
   sqlCondition,
   tagFilter,
   timestampFromFilter,
-  timestampToFilter,
+  timestampUpToFilter,
 } from '../core/filters.ts';
 import { createNextRecurringTask, getRecurrencePeriod, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { loadIdBatches } from '../core/resource-tables.ts';
-import { asc, desc, numberKey, textKey } from '../core/sorting.ts';
+import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
 import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
@@ -69,7 +69,7 @@ export const taskFields = {
   notifications: flag('Stored for existing clients; it has no effect.'),
   recurring: recurrenceField('Its recurrence: completing it creates the next one.'),
   archived: flag('Whether it is archived.'),
-  tracked_seconds: readOnlyNumber('Seconds worked on it: the sum of its time entries.'),
+  tracked_seconds: readOnlyDigits('Seconds worked on it: the sum of its time entries.'),
   ...commonFields,
   users: assignedUsers('The assigned users.'),
   teams: assignedTeams('The assigned teams.'),
@@ -78,18 +78,18 @@ export const taskFields = {
 /** Input fields of a change. The task can also move to another project, and `resume` reopens it (C33). */
 export const taskChangeFields = {
   ...taskFields,
-  project_id: resourceId('The project it moves to.'),
+  project_id: recordId('The project it moves to.'),
   resume: writeOnlyFlag('1 reopens a completed task.'),
 };
 
 export const taskFilters = {
   project_id: idFilter('Only tasks of this project.', 'tasks.project_id'),
   due_from: dateFromFilter('Due on this day or later.', 'tasks.due_date'),
-  due_to: dateToFilter('Due on this day or earlier.', 'tasks.due_date'),
+  due_to: dateUpToFilter('Due on this day or earlier.', 'tasks.due_date'),
   created_from: timestampFromFilter('Created on this day (UTC) or later.', 'tasks.date_created'),
-  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'tasks.date_created'),
+  created_to: timestampUpToFilter('Created on this day (UTC) or earlier.', 'tasks.date_created'),
   completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'tasks.date_completed'),
-  completed_to: timestampToFilter('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
+  completed_to: timestampUpToFilter('Completed on this day (UTC) or earlier.', 'tasks.date_completed'),
   tag: tagFilter('With this tag.', 'tasks.tags'),
   status: enumFilter('open leaves out completed and archived.', {
     open: sqlCondition('tasks.completed = 0 and tasks.archived = 0'),
@@ -109,10 +109,10 @@ export const tasks = defineResource('task', {
     description:
       'taskname and duedate ascending (tasks without a due date last), progress and latest descending; else by id.',
     byName: {
-      taskname: asc(textKey('fold(tasks.task_name)')),
-      duedate: asc(textKey("coalesce(tasks.due_date, '9999-99')")),
-      progress: desc(numberKey('tasks.progress')),
-      latest: desc(numberKey('tasks.date_created')),
+      taskname: ascendingBy(textKey('fold(tasks.task_name)')),
+      duedate: ascendingBy(textKey("coalesce(tasks.due_date, '9999-99')")),
+      progress: descendingBy(numberKey('tasks.progress')),
+      latest: descendingBy(numberKey('tasks.date_created')),
     },
   },
   select: (view) =>
@@ -123,7 +123,7 @@ export const tasks = defineResource('task', {
       .select(['projects.project_name', selectTrackedSeconds('tasks.task_id')]),
   requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
-  onChange: {
+  changeOccurrences: {
     kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
     async createOccurrences(write, caller, oldRecord, newValues) {
       const { task_id: id } = oldRecord;

@@ -5,11 +5,11 @@ import {
   longText,
   numberFlag,
   ownRecordId,
-  readOnlyCount,
   readOnlyId,
+  readOnlyInteger,
   readOnlyText,
-  resourceId,
-  resourceIdOrNone,
+  recordId,
+  recordIdOrNone,
   seconds,
 } from '../../http/fields/field-types.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -18,13 +18,13 @@ import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   dateFromFilter,
-  dateToFilter,
+  dateUpToFilter,
   enumFilter,
   idFilter,
   relatedIdFilter,
   sqlCondition,
   timestampFromFilter,
-  timestampToFilter,
+  timestampUpToFilter,
 } from '../core/filters.ts';
 import { createAliasRoutes, createResourceRoutes } from '../core/resource-routes.ts';
 import { createDateOrderCheck } from '../core/timestamps.ts';
@@ -39,21 +39,21 @@ export const timeEntryFields = {
   date_stopped: calendarTimeOrNone('When the work ended. A running timer is started, not stopped, and has 0 seconds.'),
   project_id: readOnlyId('The project of its task.'),
   task_id: readOnlyId('The task that was worked on.'),
-  subtask_id: resourceIdOrNone('The subtask that was worked on.'),
+  subtask_id: recordIdOrNone('The subtask that was worked on.'),
   project_name: readOnlyText('The name of that project.'),
   task_name: readOnlyText('The name of that task.'),
   subtask_name: readOnlyText('The name of that subtask.'),
-  hours: readOnlyCount('Whole hours.'),
-  minutes: readOnlyCount('Minutes in addition to the hours.'),
+  hours: readOnlyInteger('Whole hours.'),
+  minutes: readOnlyInteger('Minutes in addition to the hours.'),
   seconds: seconds('Duration in seconds.'),
   description: longText('Description of the work.'),
   billed: numberFlag('Whether it was billed.'),
-  user_id: resourceIdOrNone('The user who worked. Only admins may give another user.'),
+  user_id: recordIdOrNone('The user who worked. Only admins may give another user.'),
   user_name: readOnlyText('The name of that user.'),
 };
 
 /** Input fields of a change: the entry can also move to another task. */
-export const timeEntryChangeFields = { ...timeEntryFields, task_id: resourceId('The task it moves to.') };
+export const timeEntryChangeFields = { ...timeEntryFields, task_id: recordId('The task it moves to.') };
 
 /** SQL condition: the entry is a running timer, which is started, not stopped, and has 0 seconds. */
 const IS_RUNNING_TIMER_SQL =
@@ -79,9 +79,9 @@ export const timeEntryFilters = {
     1: sqlCondition(IS_RUNNING_TIMER_SQL),
   }),
   created_from: timestampFromFilter('Created on this day (UTC) or later.', 'time_entries.date_created'),
-  created_to: timestampToFilter('Created on this day (UTC) or earlier.', 'time_entries.date_created'),
+  created_to: timestampUpToFilter('Created on this day (UTC) or earlier.', 'time_entries.date_created'),
   date_from: dateFromFilter('Worked on this day or later.', 'time_entries.date'),
-  date_to: dateToFilter('Worked on this day or earlier.', 'time_entries.date'),
+  date_to: dateUpToFilter('Worked on this day or earlier.', 'time_entries.date'),
 };
 
 export const timeEntries = defineResource('time_entry', {

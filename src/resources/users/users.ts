@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/outbox/end-hooks.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
-import type { ChangeInput, CreationInput, OutputOf } from '../../http/fields/field.ts';
+import type { ChangeInput, CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import { email, ownRecordId, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
 import { mapRows } from '../../http/routes/page-slices.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
@@ -17,7 +17,7 @@ import {
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { revokeAllAccess, revokeInvitationsAfterRoleChange } from '../auth/revoke-access.ts';
+import { revokeAccessExceptKeys, revokeInvitationsAfterRoleChange } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { fullNameOf } from './lookup.ts';
@@ -33,7 +33,7 @@ export const userFields = {
   date_created: readOnlyTimestamp('When the user was added, UTC.'),
 };
 
-type UserRow = OutputOf<typeof userFields>;
+type UserRow = StoredRecordOf<typeof userFields>;
 
 function selectExistingUsers(view: AccountView) {
   return view.selectFrom('users').where('users.date_deleted', 'is', null);
@@ -145,7 +145,7 @@ export async function deleteUser(write: AccountWrite, caller: Caller, userId: nu
     { action: 'user.deleted', subject: `user ${userId}`, detail: { email: user.email } },
     ...revokedKeys.map(({ key_id }): AuditEntry => ({ action: 'key.revoked', subject: `key ${key_id}` })),
   );
-  await revokeAllAccess(write, userId);
+  await revokeAccessExceptKeys(write, userId);
   const liveHooks = await write
     .selectFrom('hooks')
     .select('hooks.hook_id')
@@ -193,7 +193,7 @@ export const userRoutes: readonly Route[] = [
     description: 'Returns the caller.',
     permission: undefined,
     fields: userFields,
-    call: (view, caller) => getUser(view, caller.userId),
+    handle: (view, caller) => getUser(view, caller.userId),
   }),
   defineListRoute({
     path: '/users',
@@ -201,7 +201,7 @@ export const userRoutes: readonly Route[] = [
     permission: 'users:read',
     parameters: {},
     fields: userFields,
-    call: (view, _caller, _given, paging) => listUsers(view, paging),
+    handle: (view, _caller, _parameterValues, paging) => listUsers(view, paging),
   }),
   defineCreateRoute({
     path: '/users',
@@ -211,14 +211,14 @@ export const userRoutes: readonly Route[] = [
     recordedKinds: ['new_user'],
     problems: ['email_taken'],
     location: { collectionPath: '/users', idField: 'user_id' },
-    call: createUser,
+    handle: createUser,
   }),
   defineGetRoute({
     path: '/users/{user_id}',
     description: 'Returns a user.',
     permission: 'users:read',
     fields: userFields,
-    call: (view, _caller, ids) => getUser(view, ids.user_id),
+    handle: (view, _caller, ids) => getUser(view, ids.user_id),
   }),
   defineUpdateRoute({
     path: '/users/{user_id}',
@@ -227,7 +227,7 @@ export const userRoutes: readonly Route[] = [
     fields: userFields,
     recordedKinds: ['changed_user'],
     problems: ['email_taken', 'last_owner'],
-    call: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input),
+    handle: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input),
   }),
   defineDeleteRoute({
     path: '/users/{user_id}',
@@ -235,6 +235,6 @@ export const userRoutes: readonly Route[] = [
     permission: 'users:write',
     recordedKinds: ['deleted_user'],
     problems: ['last_owner'],
-    call: (write, caller, ids) => deleteUser(write, caller, ids.user_id),
+    handle: (write, caller, ids) => deleteUser(write, caller, ids.user_id),
   }),
 ];

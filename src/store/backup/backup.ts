@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { versionOf } from '../migrate.ts';
+import { schemaVersionOf } from '../migrate.ts';
 import { SqliteConnection } from '../sqlite/connection.ts';
 import { createFile, fsyncPath, requireSingleName } from '../sqlite/file-lock.ts';
 import { type Queries, StoreError } from '../store.ts';
@@ -27,7 +27,7 @@ export async function backUpDatabase<T>(
     requireSingleName(path);
     reader = new SqliteConnection(path, { readOnly: true, waitsWhenBusy: true });
     const { database } = reader;
-    const version = versionOf(database);
+    const version = schemaVersionOf(database);
     if (version === 0) throw new StoreError(`${path} is not a database of Carillon.`);
     let checkOutcome: { value: T } | undefined;
     const verify = async (file: string) => {
@@ -71,7 +71,7 @@ export type CopyOptions = {
   /** Verifies the copy before it gets its final name. Throws to reject the copy. */
   readonly verify: (file: string) => Promise<void> | void;
   /** Returns the free space on the disk of a folder, in bytes. Replaced in tests. */
-  readonly freeBytes?: (folder: string) => number;
+  readonly getFreeBytes?: (folder: string) => number;
 };
 
 /**
@@ -83,14 +83,14 @@ export async function copyDatabase({
   database,
   copyPath,
   verify,
-  freeBytes = freeBytesIn,
+  getFreeBytes = freeBytesIn,
 }: CopyOptions): Promise<number> {
   copyCount += 1;
   const temporaryPath = `${copyPath}.part-${process.pid}-${copyCount}`;
   requireAbsent(copyPath);
   createFile(temporaryPath);
   try {
-    requireSpace(copyPath, databaseBytes(database), freeBytes(dirname(copyPath)));
+    requireSpace(copyPath, databaseBytes(database), getFreeBytes(dirname(copyPath)));
     database.prepare('vacuum into ?').run(temporaryPath);
     await verify(temporaryPath);
     fsyncPath(temporaryPath, 'r+');

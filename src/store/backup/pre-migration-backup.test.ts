@@ -4,10 +4,10 @@ import { basename, dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openOptionsOf, openStoreAt } from '../../../test/kit/database/database.ts';
-import { loadRelease, type Release, releases } from '../../../test/kit/service/packages.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createReleaseDatabase, type Release, releases } from '../../../test/kit/service/packages.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { openStore } from '../open.ts';
 import { StoreError } from '../store.ts';
 import { backUpBeforeMigration } from './pre-migration-backup.ts';
@@ -26,7 +26,7 @@ const versionIn = (path: string) => {
 };
 
 test('a migration backs up the database, readable by its owner only, and logs that; later starts make no backup', async (t) => {
-  const path = loadRelease(t, oldest);
+  const path = createReleaseDatabase(t, oldest);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   await (await openStoreAt(t, `sqlite:${path}`, { log })).close();
@@ -49,7 +49,7 @@ test('a migration backs up the database, readable by its owner only, and logs th
 });
 
 test('a new database is not backed up', async (t) => {
-  const path = `${temporaryFolder(t)}/carillon.db`;
+  const path = `${createTemporaryFolder(t)}/carillon.db`;
   await (await openStoreAt(t, `sqlite:${path}`)).close();
   assert.deepEqual(
     filesInFolderOf(path).filter((file) => !file.startsWith('carillon.db.lock')),
@@ -58,12 +58,12 @@ test('a new database is not backed up', async (t) => {
 });
 
 test('the last three backups are kept, and no other files are touched', async (t) => {
-  const path = loadRelease(t, oldest);
+  const path = createReleaseDatabase(t, oldest);
   const others = ['carillon.db.before-0002-notes', 'other.db.before-0002-20200101T000000', 'carillon.db.backup-1'];
   for (const name of others) writeFileSync(`${dirname(path)}/${name}`, '');
   const database = new DatabaseSync(path);
   t.after(() => database.close());
-  const clock = testClock();
+  const clock = createTestClock();
   const keep = () => backUpBeforeMigration(database, { path, newestVersion: 2, clock, log: pino({ level: 'silent' }) });
   const made: string[] = [];
   for (let round = 0; round < 5; round += 1) {
@@ -84,15 +84,15 @@ test('the last three backups are kept, and no other files are touched', async (t
 });
 
 test('without space for the backup nothing is migrated: one line, and the database is unchanged', async (t) => {
-  const path = loadRelease(t, oldest);
+  const path = createReleaseDatabase(t, oldest);
   const database = new DatabaseSync(path);
   t.after(() => database.close());
   const keeping = {
     path,
     newestVersion: 2,
-    clock: testClock(),
+    clock: createTestClock(),
     log: pino({ level: 'silent' }),
-    freeBytes: () => 1_000_000,
+    getFreeBytes: () => 1_000_000,
   };
   await assert.rejects(backUpBeforeMigration(database, keeping), (error) => {
     assert.ok(error instanceof StoreError);
@@ -110,7 +110,7 @@ test('without space for the backup nothing is migrated: one line, and the databa
 });
 
 test('two processes that open an old file concurrently both find it migrated', async (t) => {
-  const path = loadRelease(t, oldest);
+  const path = createReleaseDatabase(t, oldest);
   const opening = (openAs: 'service' | 'command') => openStore({ ...openOptionsOf(`sqlite:${path}`), openAs });
   const opened = await Promise.all([opening('service'), opening('command'), opening('command')]);
   for (const store of opened) await store.probe();

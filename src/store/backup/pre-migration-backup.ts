@@ -3,8 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { versionOf } from '../migrate.ts';
-import { SQLITE_BUSY, sqliteCode } from '../sqlite/connection.ts';
+import { schemaVersionOf } from '../migrate.ts';
+import { SQLITE_BUSY, sqliteResultCodeOf } from '../sqlite/connection.ts';
 import { resolvePath } from '../sqlite/file-lock.ts';
 import { StoreError } from '../store.ts';
 import { type CopyOptions, copyDatabase, findIntegrityErrors, formatFileTimestamp } from './backup.ts';
@@ -14,7 +14,7 @@ const MAX_BACKUPS = 3;
 
 const TIMESTAMP_LENGTH = '20270131T235959'.length;
 
-export type PreMigrationBackupOptions = Pick<CopyOptions, 'freeBytes'> & {
+export type PreMigrationBackupOptions = Pick<CopyOptions, 'getFreeBytes'> & {
   readonly path: string;
   /** The version to which the database will be migrated. */
   readonly newestVersion: number;
@@ -29,13 +29,13 @@ export type PreMigrationBackupOptions = Pick<CopyOptions, 'freeBytes'> & {
  */
 export async function backUpBeforeMigration(
   database: DatabaseSync,
-  { path, newestVersion, clock, log, freeBytes }: PreMigrationBackupOptions,
+  { path, newestVersion, clock, log, getFreeBytes }: PreMigrationBackupOptions,
 ): Promise<void> {
-  const version = versionOf(database);
+  const version = schemaVersionOf(database);
   if (version === 0 || version >= newestVersion) return;
   const prefix = `${resolvePath(path)}.before-${String(version + 1).padStart(4, '0')}-`;
   const backupPath = prefix + formatFileTimestamp(clock.now());
-  const bytes = await copyUnlessMigrated(database, backupPath, version, freeBytes);
+  const bytes = await copyUnlessMigrated(database, backupPath, version, getFreeBytes);
   // `bytes` is undefined if another process has just made the backup, or has already migrated the database.
   if (bytes === undefined) return;
   log.info({ event: 'database.kept', file: backupPath, version, bytes });
@@ -46,7 +46,7 @@ async function copyUnlessMigrated(
   database: DatabaseSync,
   backupPath: string,
   version: number,
-  freeBytes: CopyOptions['freeBytes'],
+  getFreeBytes: CopyOptions['getFreeBytes'],
 ): Promise<number | undefined> {
   const verify = (file: string) => verifyCopy(file, version);
   try {
@@ -54,12 +54,12 @@ async function copyUnlessMigrated(
       database,
       copyPath: backupPath,
       verify,
-      ...(freeBytes === undefined ? {} : { freeBytes }),
+      ...(getFreeBytes === undefined ? {} : { getFreeBytes }),
     });
   } catch (error) {
     // The caller retries while the database is busy.
-    if (sqliteCode(error) === SQLITE_BUSY) throw error;
-    if (existsSync(backupPath) || versionOf(database) !== version) return undefined;
+    if (sqliteResultCodeOf(error) === SQLITE_BUSY) throw error;
+    if (existsSync(backupPath) || schemaVersionOf(database) !== version) return undefined;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`The database is at version ${version} and is not migrated without a copy of it: ${reason}`);
   }
@@ -70,7 +70,7 @@ function verifyCopy(file: string, version: number): void {
   try {
     const errors = findIntegrityErrors(copy, 'quick_check');
     if (errors.length > 0) throw new StoreError(`the copy is damaged: ${errors[0]}`);
-    if (versionOf(copy) !== version) throw new StoreError(`the copy is at version ${versionOf(copy)}`);
+    if (schemaVersionOf(copy) !== version) throw new StoreError(`the copy is at version ${schemaVersionOf(copy)}`);
   } finally {
     copy.close();
   }

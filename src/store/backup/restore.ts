@@ -2,9 +2,9 @@ import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { addPipelinedQuery } from '../commit-events.ts';
-import { migrate, versionOf } from '../migrate.ts';
+import { migrate, schemaVersionOf } from '../migrate.ts';
 import type { Sequences } from '../sequences.ts';
-import { SQLITE_BUSY, SqliteConnection, sqliteCode } from '../sqlite/connection.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteResultCodeOf } from '../sqlite/connection.ts';
 import { createFolder, fsyncPath, lockDatabase, resolvePath, toStoreError } from '../sqlite/file-lock.ts';
 import { dialect } from '../sqlite/open.ts';
 import { sequences } from '../sqlite/sequences.ts';
@@ -14,18 +14,18 @@ import { checkCopy, copyDatabase } from './backup.ts';
 /** Maximum time to wait until other processes close the old database. */
 const CHECKPOINT_TIMEOUT_MS = 5_000;
 
-export type ReplaceOptions<T> = {
+export type RestoreOptions<T> = {
   readonly path: string;
   readonly backupPath: string;
   /** Suffix of the file name under which the old database is kept. */
   readonly keptSuffix: string;
   /** Whether an existing database may be replaced. */
-  readonly force: boolean;
+  readonly mayReplaceExisting: boolean;
   /** Changes the copy in one transaction, before it gets its final name. */
-  readonly prepareCopy: (tx: Pick<Tx, 'queries' | 'withCommit'>, sequences: Sequences) => Promise<T>;
+  readonly prepareCopy: (tx: Pick<Tx, 'queries' | 'sendWithCommit'>, sequences: Sequences) => Promise<T>;
 };
 
-export type ReplaceResult<T> = {
+export type RestoreResult<T> = {
   /** The version of the backup before its migration. */
   readonly version: number;
   /** Path of the old database; undefined if there was none. */
@@ -39,8 +39,8 @@ export type ReplaceResult<T> = {
  *
  * @throws StoreError with one line for the operator; the database is then unchanged
  */
-export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<ReplaceResult<T>> {
-  const { backupPath, force, keptSuffix } = options;
+export async function restoreBackup<T>(options: RestoreOptions<T>): Promise<RestoreResult<T>> {
+  const { backupPath, mayReplaceExisting, keptSuffix } = options;
   if (!existsSync(backupPath)) throw new StoreError(`There is no backup ${backupPath}.`);
   createFolder(dirname(options.path));
   const path = resolvePath(options.path);
@@ -51,7 +51,7 @@ export async function replaceDatabase<T>(options: ReplaceOptions<T>): Promise<Re
   const keptPath = `${path}.replaced-${keptSuffix}`;
   try {
     const databaseExists = existsSync(path);
-    if (databaseExists && !force) {
+    if (databaseExists && !mayReplaceExisting) {
       throw new StoreError(`There is a database ${path}. With --force it is replaced, and kept as ${keptPath}.`);
     }
     if (existsSync(keptPath)) throw new StoreError(`${keptPath} already exists and is not overwritten.`);
@@ -74,7 +74,7 @@ async function copyBackup(backupPath: string, copyPath: string): Promise<number>
   try {
     backup = new SqliteConnection(backupPath, { readOnly: true, waitsWhenBusy: true });
     const { database } = backup;
-    const version = versionOf(database);
+    const version = schemaVersionOf(database);
     if (version === 0) throw new StoreError(`${backupPath} is not a backup of Carillon.`);
     await copyDatabase({ database, copyPath, verify: (file) => checkCopy(file, async () => undefined) });
     return version;
@@ -86,15 +86,15 @@ async function copyBackup(backupPath: string, copyPath: string): Promise<number>
   }
 }
 
-async function migrateAndPrepare<T>(file: string, { prepareCopy }: ReplaceOptions<T>): Promise<T> {
+async function migrateAndPrepare<T>(file: string, { prepareCopy }: RestoreOptions<T>): Promise<T> {
   const copy = new SqliteConnection(file, { readOnly: false });
   try {
     copy.exec('pragma synchronous = full');
     migrate(copy.database, dialect);
     copy.exec('begin immediate');
     const pipelinedQueries: Promise<unknown>[] = [];
-    const withCommit: Tx['withCommit'] = (query) => addPipelinedQuery(pipelinedQueries, copy.queries, query);
-    const result = await prepareCopy({ queries: copy.queries, withCommit }, sequences);
+    const sendWithCommit: Tx['sendWithCommit'] = (query) => addPipelinedQuery(pipelinedQueries, copy.queries, query);
+    const result = await prepareCopy({ queries: copy.queries, sendWithCommit }, sequences);
     await Promise.all(pipelinedQueries);
     copy.exec('commit');
     return result;
@@ -121,7 +121,7 @@ function checkpointWal(path: string, keptPath: string): void {
     }
     rmSync(keptWalPath, { force: true });
   } catch (error) {
-    if (sqliteCode(error) !== SQLITE_BUSY) return;
+    if (sqliteResultCodeOf(error) !== SQLITE_BUSY) return;
     rmSync(keptWalPath, { force: true });
     throw new StoreError(`Another process has ${path} open. End it, and try again.`);
   }
@@ -133,7 +133,7 @@ function swapFiles(path: string, temporaryPath: string, keptPath: string): void 
   // The side files are moved first: SQLite would apply a leftover WAL of the old database to the new one, even if the
   // old file is missing.
   for (const suffix of SIDE_FILE_SUFFIXES) if (existsSync(path + suffix)) renameSync(path + suffix, keptPath + suffix);
-  if (existsSync(path)) renameWithoutReplacing(path, keptPath);
+  if (existsSync(path)) keepOldDatabase(path, keptPath);
   fsyncPath(temporaryPath, 'r+');
   renameSync(temporaryPath, path);
   fsyncPath(dirname(path), 'r');
@@ -143,7 +143,7 @@ function swapFiles(path: string, temporaryPath: string, keptPath: string): void 
  * Gives the old database the name under which it is kept. Uses a hard link where the file system supports it, so that a
  * database exists at `path` until the new one replaces it.
  */
-function renameWithoutReplacing(path: string, keptPath: string): void {
+function keepOldDatabase(path: string, keptPath: string): void {
   try {
     linkSync(path, keptPath);
   } catch {

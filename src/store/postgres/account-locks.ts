@@ -1,6 +1,6 @@
 import { FairQueue } from '../../async/fair-scheduler.ts';
 import { Problem } from '../../problems.ts';
-import type { AccountLock, LockMode } from '../store.ts';
+import type { AccountLockRequest, LockMode } from '../store.ts';
 
 type LockState = {
   readonly holderCounts: Record<LockMode, number>;
@@ -34,7 +34,7 @@ export class AccountLocks {
   }
 
   /** Runs `work` under the lock of the account. */
-  async runWithLock<T>({ accountId, userId, lockMode }: AccountLock, work: () => Promise<T>): Promise<T> {
+  async runWithLock<T>({ accountId, userId, lockMode }: AccountLockRequest, work: () => Promise<T>): Promise<T> {
     const lockState = this.#locksByAccount.get(accountId) ?? createLockState();
     this.#locksByAccount.set(accountId, lockState);
     // A new shared write does not overtake a waiting exclusive one, which would never get the lock.

@@ -21,11 +21,11 @@ export type AddressOptions = {
   /**
    * Whether statements are prepared once per connection. Off behind a pooler that does not support prepared statements.
    */
-  readonly prepared: boolean;
+  readonly usesPreparedStatements: boolean;
   /** Whether nodes use LISTEN/NOTIFY. Off behind a pooler that does not support it. */
-  readonly listen: boolean;
+  readonly usesListenNotify: boolean;
   /** Maximum number of connections for writes, and also for reads. */
-  readonly pool: number;
+  readonly poolSize: number;
 };
 
 const DEFAULT_POOL_SIZE = 10;
@@ -52,9 +52,9 @@ export function parseDatabaseAddress(address: string): { address: string; addres
   return {
     address: url.href,
     addressOptions: {
-      prepared: prepared !== 'off',
-      listen: listen !== 'off',
-      pool: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL_SIZE,
+      usesPreparedStatements: prepared !== 'off',
+      usesListenNotify: listen !== 'off',
+      poolSize: Number.isInteger(pool) && pool > 0 ? pool : DEFAULT_POOL_SIZE,
     },
   };
 }
@@ -129,7 +129,8 @@ export function createQueryFunction(
 ): QueryFunction {
   const timeoutOption = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   return (text, values, mode) => {
-    const nameOption = addressOptions.prepared && mode !== 'unprepared' ? { name: statementNameOf(text) } : {};
+    const nameOption =
+      addressOptions.usesPreparedStatements && mode !== 'unprepared' ? { name: statementNameOf(text) } : {};
     const query = { text, values: [...values], ...nameOption, ...timeoutOption };
     return runner.query(query).catch((error: unknown) => {
       if (isStalePlan(error)) withNewStatementName(query);

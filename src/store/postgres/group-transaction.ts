@@ -45,7 +45,7 @@ export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonl
  * The queries of one member of a group transaction. `hasWritten` is set when the member has sent a statement other than
  * a select.
  */
-type MemberSession = { readonly queries: Queries; hasChanged: boolean };
+type MemberSession = { readonly queries: Queries; hasWritten: boolean };
 
 /**
  * A connection that runs transactions. `failure` is the first error of the current transaction; later errors are
@@ -81,7 +81,7 @@ export class TransactionConnection {
     this.failedSession = undefined;
     while (this.#sessions.length < memberCount) this.#sessions.push(this.#createSession());
     const sessions = this.#sessions.slice(0, memberCount);
-    for (const session of sessions) session.hasChanged = false;
+    for (const session of sessions) session.hasWritten = false;
     const timeoutSql =
       this.#timeouts && `; set local idle_in_transaction_session_timeout = ${this.#timeouts.idleInTransactionMs}`;
     return { beginQuery: this.send(`begin${timeoutSql ?? ''}`), sessions };
@@ -102,7 +102,7 @@ export class TransactionConnection {
 
   #createSession(): MemberSession {
     const recordChange = (text: string) => {
-      if (!text.startsWith('select')) session.hasChanged = true;
+      if (!text.startsWith('select')) session.hasWritten = true;
     };
     const recordFailure = (error: unknown) => this.#recordFailure(error, session);
     const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.queryMs);
@@ -114,7 +114,7 @@ export class TransactionConnection {
       recordChange(text);
       return this.#batcher.query(text, parameters);
     });
-    const session: MemberSession = { queries, hasChanged: false };
+    const session: MemberSession = { queries, hasWritten: false };
     return session;
   }
 
@@ -136,12 +136,12 @@ export type WriteResult =
   | { readonly error: unknown; readonly retryAs?: LockMode | undefined };
 
 /** The result of a transaction: its commit events, if it was committed, and the result of each write. */
-export type GroupResult = { readonly commitEvents?: CommitEvents; readonly results: readonly WriteResult[] };
+export type GroupResult = { readonly commitEvents?: CommitEvents; readonly writeResults: readonly WriteResult[] };
 
 /** One write of a group transaction, with the events, locks and conditions that it has added. */
 class GroupMember {
   readonly commitEvents = new CommitEventsBuilder();
-  readonly beforeCommit = new BeforeCommitActions();
+  readonly beforeCommitActions = new BeforeCommitActions();
   readonly conditions: Promise<unknown>[] = [];
   /** For each account lock that the write has requested: whether the lock was acquired. */
   readonly lockResults: Promise<boolean>[] = [];
@@ -181,35 +181,37 @@ export async function runTransaction(
     members.map(async ({ lockResults }) => !(await Promise.all(lockResults)).includes(false)),
   ).catch(() => []);
   const mayCommit = members.every(({ session }, index) => {
-    return hasLocksByMember[index] === true && (settledWrites[index]?.status === 'fulfilled' || !session.hasChanged);
+    return hasLocksByMember[index] === true && (settledWrites[index]?.status === 'fulfilled' || !session.hasWritten);
   });
   if (connection.failure !== undefined || !mayCommit || settledWrites.every(({ status }) => status === 'rejected')) {
     await connection.send('rollback').catch(() => undefined);
     return {
-      results: isExclusive(requests)
-        ? [decideRetry(connection, settledWrites)]
-        : decideGroupRetries(connection, members, settledWrites, hasLocksByMember),
+      writeResults: isExclusive(requests)
+        ? [toResultAfterRollback(connection, settledWrites)]
+        : toResultsAfterRollback(connection, members, settledWrites, hasLocksByMember),
     };
   }
 
   // Collects the events and `beforeCommit` items of all members that have succeeded.
-  const mergedMember = new GroupMember({ queries: connection.queries, hasChanged: true });
-  for (const [index, { commitEvents, beforeCommit }] of members.entries()) {
+  const mergedMember = new GroupMember({ queries: connection.queries, hasWritten: true });
+  for (const [index, { commitEvents, beforeCommitActions }] of members.entries()) {
     if (settledWrites[index]?.status === 'rejected') continue;
     mergedMember.commitEvents.merge(commitEvents);
-    mergedMember.beforeCommit.addAll(beforeCommit);
+    mergedMember.beforeCommitActions.addAll(beforeCommitActions);
   }
-  const runningActions = mergedMember.beforeCommit.runAll(group.createTx(mergedMember));
+  const runningActions = mergedMember.beforeCommitActions.runAll(group.createTx(mergedMember));
   const runningCommit = connection.send('commit');
   const commitResults = await Promise.allSettled([runningCommit, runningActions, ...group.pipelinedQueries]);
   const firstRejection = commitResults.find((result) => result.status === 'rejected');
   if (firstRejection === undefined && (await runningCommit).command === 'COMMIT')
-    return { commitEvents: mergedMember.commitEvents, results: settledWrites.map(toWriteResult) };
+    return { commitEvents: mergedMember.commitEvents, writeResults: settledWrites.map(toWriteResult) };
   const error = connection.failure ?? firstRejection?.reason;
   // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
   const retryAs = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
   return {
-    results: settledWrites.map((result) => (result.status === 'rejected' ? toWriteResult(result) : { error, retryAs })),
+    writeResults: settledWrites.map((result) =>
+      result.status === 'rejected' ? toWriteResult(result) : { error, retryAs },
+    ),
   };
 }
 
@@ -223,7 +225,7 @@ class GroupTransaction {
   readonly #connection: TransactionConnection;
   readonly #isExclusive: boolean;
   /** Accounts whose shared lock was acquired without waiting. */
-  readonly #sharedLocks: Promise<ReadonlySet<number>>;
+  readonly #sharedLockedAccountIds: Promise<ReadonlySet<number>>;
   readonly #dedupedQueries = new Map<object, Promise<unknown>>();
   readonly #lockNames = new Set<string>();
 
@@ -231,16 +233,16 @@ class GroupTransaction {
     this.#connection = connection;
     this.#isExclusive = isExclusive(requests);
     const accountIds = requests.map(({ accountId }) => accountId).filter((accountId) => accountId !== undefined);
-    this.#sharedLocks = this.#isExclusive
+    this.#sharedLockedAccountIds = this.#isExclusive
       ? Promise.resolve(new Set<number>())
       : this.#tryLockShared([...new Set(accountIds)]);
-    this.#sharedLocks.catch(() => undefined);
+    this.#sharedLockedAccountIds.catch(() => undefined);
   }
 
-  createTx({ commitEvents: events, beforeCommit, conditions, lockResults, session: { queries } }: GroupMember): Tx {
+  createTx({ commitEvents, beforeCommitActions, conditions, lockResults, session: { queries } }: GroupMember): Tx {
     return {
       queries,
-      events,
+      events: commitEvents,
       lockAccount: (accountId, lockMode) => {
         const lockResult = this.#lockAccount(accountId, lockMode);
         // The lock is checked when the write has run. Until then, a rejection must not count as unhandled.
@@ -248,9 +250,9 @@ class GroupTransaction {
         lockResults.push(lockResult);
       },
       tryLock: (name) => this.#tryNamedLock(name),
-      withCommit: (query) => addPipelinedQuery(this.pipelinedQueries, queries, query),
+      sendWithCommit: (query) => addPipelinedQuery(this.pipelinedQueries, queries, query),
       commitIf: (condition) => addPipelinedQuery(conditions, queries, condition),
-      beforeCommit: (action, item) => beforeCommit.add(action, item),
+      beforeCommit: (action, item) => beforeCommitActions.add(action, item),
       dedupe: (key, query) => this.#dedupe(key, query),
       // Another node may have changed permissions since they were cached.
       mayHaveStaleAccess: true,
@@ -262,7 +264,7 @@ class GroupTransaction {
    * lock rolls the group back.
    */
   async #lockAccount(accountId: number, lockMode: LockMode): Promise<boolean> {
-    if (!this.#isExclusive) return lockMode === 'shared' && (await this.#sharedLocks).has(accountId);
+    if (!this.#isExclusive) return lockMode === 'shared' && (await this.#sharedLockedAccountIds).has(accountId);
     const lockSuffix = lockMode === 'shared' ? '_shared' : '';
     this.pipelinedQueries.push(
       this.#connection.send(`select pg_advisory_xact_lock${lockSuffix}($1, $2)`, toAccountLockKeys(accountId)),
@@ -309,7 +311,7 @@ function toWriteResult(settledWrite: PromiseSettledResult<unknown>): WriteResult
 }
 
 /** Returns the result of a single write whose transaction was rolled back. */
-function decideRetry(
+function toResultAfterRollback(
   { failure }: TransactionConnection,
   [settledWrite]: readonly PromiseSettledResult<unknown>[],
 ): WriteResult {
@@ -321,7 +323,7 @@ function decideRetry(
  * Returns the results of a group that was rolled back: the member that caused the rollback is retried in its own
  * transaction, the other members in a group.
  */
-function decideGroupRetries(
+function toResultsAfterRollback(
   { failure, failedSession }: TransactionConnection,
   members: readonly GroupMember[],
   settledWrites: readonly PromiseSettledResult<unknown>[],

@@ -31,16 +31,18 @@ export async function inspect(
     const { clockAheadMs, facts } = await readFacts(queries, now);
     return {
       engine: `PostgreSQL ${facts.engine}`,
-      version: facts.made ? await versionOf(queries) : 0,
-      newestVersion: loadMigrations({ ...dialect, templateValues: { ...dialect.templateValues, unicode: '"default"' } })
-        .length,
+      schemaVersion: facts.made ? await schemaVersionOf(queries) : 0,
+      newestSchemaVersion: loadMigrations({
+        ...dialect,
+        templateValues: { ...dialect.templateValues, unicode: '"default"' },
+      }).length,
       weakSettings: await findWeakSettings(queries),
-      problems: [],
-      bytes: facts.bytes,
+      integrityErrors: [],
+      sizeBytes: facts.bytes,
       freeBytes: undefined,
       locationProblems: [],
       clockAheadMs,
-      isServed: facts.nodes > 0,
+      isServiceRunning: facts.nodes > 0,
       queries,
       close: () => client.end(),
     };
@@ -67,7 +69,7 @@ async function readFacts(queries: Queries, now: () => number): Promise<{ facts: 
   return { facts, clockAheadMs: facts.at - (startedAt + now()) / 2 };
 }
 
-async function versionOf(queries: Queries): Promise<number> {
+async function schemaVersionOf(queries: Queries): Promise<number> {
   const { rows } = await sql<{ version: number }>`
     select coalesce(max(version), 0) as version from migrations`.execute(queries);
   return rows[0]?.version ?? 0;

@@ -5,7 +5,7 @@ import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { systemClock } from '../../clock.ts';
-import { getNewestVersion } from '../migrate.ts';
+import { getNewestSchemaVersion } from '../migrate.ts';
 
 /** Key of the advisory lock of a migration. */
 const MIGRATION_LOCK = 0x43_41_52_4d;
@@ -34,6 +34,6 @@ for (const { test, database } of sharedStores) {
 
     await opened;
     const { rows } = await older.query<{ version: number }>('select max(version) as version from migrations');
-    assert.deepEqual(rows, [{ version: getNewestVersion() }]);
+    assert.deepEqual(rows, [{ version: getNewestSchemaVersion() }]);
   });
 }

@@ -62,11 +62,11 @@ async function migrate(pool: Pool): Promise<void> {
           '"default"') as unicode`)
     ).rows;
     const allMigrations = loadMigrations({ ...dialect, templateValues: { ...dialect.templateValues, unicode } });
-    if (version > 0 && (await versionOf(client)) === allMigrations.length) return;
+    if (version > 0 && (await schemaVersionOf(client)) === allMigrations.length) return;
     await client.query('begin');
     await client.query('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
     await client.query('create table if not exists migrations (version integer primary key, name text not null)');
-    const currentVersion = await versionOf(client);
+    const currentVersion = await schemaVersionOf(client);
     if (currentVersion > allMigrations.length) {
       throw new StoreError(
         `The database is at version ${currentVersion}, from a newer Carillon; this one knows ${allMigrations.length}. Update Carillon.`,
@@ -84,7 +84,7 @@ async function migrate(pool: Pool): Promise<void> {
   }
 }
 
-async function versionOf(client: pg.PoolClient): Promise<number> {
+async function schemaVersionOf(client: pg.PoolClient): Promise<number> {
   const { rows } = await client.query<{ version: number }>(
     'select coalesce(max(version), 0) as version from migrations',
   );

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { splitIntoBatches } from '../../async/batches.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { CommitEventsBuilder } from '../commit-events.ts';
@@ -11,7 +12,6 @@ import {
   isTimeout,
   PREFER_INDEX_PLANS_SQL,
 } from './connection.ts';
-import { splitIntoBatches } from '../../async/batches.ts';
 
 const NOTIFY_CHANNEL = 'carillon';
 
@@ -63,10 +63,10 @@ export class NotifierSession implements ClusterSession {
   readonly #clock: Clock;
   readonly #log: Log;
   /** Called with the commit events of other nodes. */
-  readonly #onEvents: (events: CommitEvents) => void;
+  readonly #onEventsFromPeers: (events: CommitEvents) => void;
   /** Called when the connection was opened again after a timeout. */
   readonly #onReconnected: () => void;
-  delivers = false;
+  isDelivering = false;
   #client: pg.Client | undefined;
   #queries: Queries | undefined;
   #nodeId: number | undefined;
@@ -82,14 +82,14 @@ export class NotifierSession implements ClusterSession {
     addressOptions: AddressOptions;
     clock: Clock;
     log: Log;
-    onEvents: (events: CommitEvents) => void;
+    onEventsFromPeers: (events: CommitEvents) => void;
     onReconnected: () => void;
   }) {
     this.#address = deps.address;
     this.#addressOptions = deps.addressOptions;
     this.#clock = deps.clock;
     this.#log = deps.log;
-    this.#onEvents = deps.onEvents;
+    this.#onEventsFromPeers = deps.onEventsFromPeers;
     this.#onReconnected = deps.onReconnected;
   }
 
@@ -106,8 +106,8 @@ export class NotifierSession implements ClusterSession {
     });
     try {
       await client.connect();
-      if (this.#addressOptions.prepared) await client.query(PREFER_INDEX_PLANS_SQL);
-      if (this.#addressOptions.listen) await client.query(`listen ${NOTIFY_CHANNEL}`);
+      if (this.#addressOptions.usesPreparedStatements) await client.query(PREFER_INDEX_PLANS_SQL);
+      if (this.#addressOptions.usesListenNotify) await client.query(`listen ${NOTIFY_CHANNEL}`);
       if (this.#nodeId !== undefined) await client.query(TRY_LOCK_SQL, [NODE_LOCK_CLASS, this.#nodeId]);
       if (this.#isClosed) throw new Error('the session is closed');
     } catch (error) {
@@ -144,7 +144,7 @@ export class NotifierSession implements ClusterSession {
    * next message.
    */
   publish(events: CommitEvents): void {
-    if (!this.#addressOptions.listen || this.#isClosed) return;
+    if (!this.#addressOptions.usesListenNotify || this.#isClosed) return;
     this.#unsentEvents.merge(events);
     this.#runningSend ??= this.#sendUnsentEvents();
   }
@@ -169,7 +169,7 @@ export class NotifierSession implements ClusterSession {
         for (const message of toMessages(events))
           await this.#runQuery('select pg_notify($1, $2)', [
             NOTIFY_CHANNEL,
-            JSON.stringify(this.delivers ? message : { ...message, leaves: true }),
+            JSON.stringify(this.isDelivering ? message : { ...message, leaves: true }),
           ]);
       } catch (error) {
         this.#log.warn({ event: 'notifier.not_sent', err: error });
@@ -191,7 +191,7 @@ export class NotifierSession implements ClusterSession {
     events.addChangedSecrets(message.changed ?? []);
     events.addAccountsWithOccurrences(message.happened ?? []);
     if (message.access) events.addAccessChange();
-    this.#onEvents(events);
+    this.#onEventsFromPeers(events);
   }
 
   #onConnectionLost(client: pg.Client, error: unknown): void {
@@ -250,35 +250,45 @@ function hasEvents(events: CommitEvents): boolean {
 }
 
 function countIds({
-  pendingByHook,
-  manualAttempts,
+  pendingDeliveriesByHook,
+  hookIdsWithManualAttempts,
   endedHooks,
-  changedSecrets,
+  hookIdsWithChangedSecrets,
   accountsWithOccurrences,
 }: CommitEvents): number {
   return (
-    pendingByHook.size + manualAttempts.size + endedHooks.size + changedSecrets.size + accountsWithOccurrences.size
+    pendingDeliveriesByHook.size +
+    hookIdsWithManualAttempts.size +
+    endedHooks.size +
+    hookIdsWithChangedSecrets.size +
+    accountsWithOccurrences.size
   );
 }
 
 function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
-  const { pendingByHook, manualAttempts, endedHooks, changedSecrets, accountsWithOccurrences, hasAccessChanged } =
-    events;
+  const {
+    pendingDeliveriesByHook,
+    hookIdsWithManualAttempts,
+    endedHooks,
+    hookIdsWithChangedSecrets,
+    accountsWithOccurrences,
+    hasAccessChanged,
+  } = events;
   if (countIds(events) <= MAX_IDS_PER_MESSAGE) {
     yield {
-      pending: [...pendingByHook.keys()],
-      asked: [...manualAttempts],
+      pending: [...pendingDeliveriesByHook.keys()],
+      asked: [...hookIdsWithManualAttempts],
       ended: [...endedHooks],
-      ...(changedSecrets.size > 0 ? { changed: [...changedSecrets] } : {}),
+      ...(hookIdsWithChangedSecrets.size > 0 ? { changed: [...hookIdsWithChangedSecrets] } : {}),
       happened: [...accountsWithOccurrences],
       ...(hasAccessChanged ? { access: hasAccessChanged } : {}),
     };
     return;
   }
-  for (const pending of splitIntoMessages(events.pendingByHook.keys())) yield { pending };
-  for (const asked of splitIntoMessages(events.manualAttempts)) yield { asked };
+  for (const pending of splitIntoMessages(events.pendingDeliveriesByHook.keys())) yield { pending };
+  for (const asked of splitIntoMessages(events.hookIdsWithManualAttempts)) yield { asked };
   for (const ended of splitIntoMessages(events.endedHooks)) yield { ended };
-  for (const changed of splitIntoMessages(events.changedSecrets)) yield { changed };
+  for (const changed of splitIntoMessages(events.hookIdsWithChangedSecrets)) yield { changed };
   for (const happened of splitIntoMessages(events.accountsWithOccurrences)) yield { happened };
   if (events.hasAccessChanged) yield { access: true };
 }

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { atEnd } from '../../../test/kit/cleanup.ts';
-import { TEST_EPOCH, testClock } from '../../../test/kit/clock.ts';
+import { createTestClock, TEST_CLOCK_START } from '../../../test/kit/clock.ts';
 import { openStoreAt, queryRows } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { sharedStores } from '../../../test/kit/service/stores.ts';
@@ -12,7 +12,7 @@ import { type Store, StoreError } from '../store.ts';
 
 for (const { test, database } of sharedStores) {
   const WEEK_MS = 7 * 24 * 3_600_000;
-  const LONG_AGO = Math.floor(TEST_EPOCH / WEEK_MS) + 20;
+  const LONG_AGO = Math.floor(TEST_CLOCK_START / WEEK_MS) + 20;
 
   const weeksOf = async (address: string, table: string): Promise<number[]> => {
     const rows = await queryRows(
@@ -132,14 +132,14 @@ for (const { test, database } of sharedStores) {
     process.on('warning', onWarning);
     t.after(() => process.off('warning', onWarning));
     for (let count = 0; count < 12; count += 1)
-      await store.snapshot((queries) => sql`select 1 as one`.execute(queries));
+      await store.readInSnapshot((queries) => sql`select 1 as one`.execute(queries));
     await turn();
     assert.deepEqual(warnings, []);
   });
 
   test('X3 history tables have weekly partitions: five are ready, an old one is dropped whole, and pending deliveries are kept', async (t) => {
     const address = await database(t);
-    const clock = testClock();
+    const clock = createTestClock();
     const addAttempt = (store: Store, at: number) =>
       store.write(({ queries }) =>
         queries

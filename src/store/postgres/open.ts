@@ -119,14 +119,14 @@ async function createStore(
   const readPool = new Pool(address, addressOptions, log);
   const backgroundPool = new Pool(address, addressOptions, log, BACKGROUND_POOL_SIZE);
   const commitListeners = new CommitListeners();
-  const groupListeners: ((writeCount: number, seconds: number) => void)[] = [];
+  const groupCommitListeners: ((writeCount: number, durationS: number) => void)[] = [];
   let accessChangeCount = 0;
   const notifierSession = new NotifierSession({
     address,
     addressOptions,
     clock,
     log,
-    onEvents(events) {
+    onEventsFromPeers(events) {
       if (events.hasAccessChanged) accessChangeCount += 1;
       commitListeners.publish(events)?.catch((error: unknown) => log.error({ event: 'notifier.failed', err: error }));
     },
@@ -148,14 +148,14 @@ async function createStore(
     options.openAs === 'service'
       ? { queryMs: QUERY_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_TIMEOUT_MS }
       : undefined;
-  const accessTtlMs = addressOptions.listen ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
+  const accessTtlMs = addressOptions.usesListenNotify ? ACCESS_TTL_MS : ACCESS_TTL_WITHOUT_NOTIFY_MS;
   const listeners = {
     onCommitted(events: CommitEvents) {
       if (options.openAs === 'service') notifierSession.publish(events);
       return commitListeners.publish(events);
     },
-    onGroup: (writeCount: number, seconds: number) => {
-      for (const listener of groupListeners) listener(writeCount, seconds);
+    onGroupCommitted: (writeCount: number, durationS: number) => {
+      for (const listener of groupCommitListeners) listener(writeCount, durationS);
     },
   };
   const writeBatcher = new WriteBatcher(pool, addressOptions, timeouts, listeners);
@@ -167,7 +167,7 @@ async function createStore(
   // A request waits before its first query instead of between its queries, so that running requests finish sooner, and
   // other queries, such as authentication, wait for a few requests instead of all.
   const readSemaphore = new FairSemaphore<'read'>({
-    maxActive: addressOptions.pool * MAX_READS_PER_CONNECTION,
+    maxActive: addressOptions.poolSize * MAX_READS_PER_CONNECTION,
     timeout: { maxWaitMs: MAX_READ_WAIT_MS, clock },
   });
   const store: Store = {
@@ -176,11 +176,11 @@ async function createStore(
     clusterSession: notifierSession,
     write: (work, accountLock) => writeBatcher.write(work, accountLock),
     writeInBackground: (work) => backgroundWriteBatcher.write(work),
-    snapshot: (work) => readInSnapshot(readPool, addressOptions, work),
+    readInSnapshot: (work) => readInSnapshot(readPool, addressOptions, work),
     sequences,
     onCommitted: (listener) => commitListeners.add(listener),
-    onGroupCommit: (listener) => groupListeners.push(listener),
-    externalVersion: () => accessChangeCount + Math.floor(clock.monotonic() / accessTtlMs),
+    onGroupCommit: (listener) => groupCommitListeners.push(listener),
+    getExternalChangeNumber: () => accessChangeCount + Math.floor(clock.monotonic() / accessTtlMs),
     refreshSnapshot: () => false,
     async dropOldRows(table, cutoff, isStopped) {
       const now = clock.now();
@@ -239,12 +239,12 @@ function createRetryingReader(pool: Pool): { query(query: pg.QueryConfig): Promi
   };
 }
 
-function toStoreError(error: unknown, { pool }: AddressOptions, { openAs }: PostgresOptions): StoreError {
+function toStoreError(error: unknown, { poolSize }: AddressOptions, { openAs }: PostgresOptions): StoreError {
   if (error instanceof StoreError) return error;
   if (sqlStateOf(error) === TOO_MANY_CONNECTIONS_SQLSTATE) {
     const requirementText =
       openAs === 'service' ? `a service needs ${MIN_CONNECTIONS} to start and opens up to` : 'a command opens up to';
-    const maxConnections = 2 * pool + BACKGROUND_POOL_SIZE + 1;
+    const maxConnections = 2 * poolSize + BACKGROUND_POOL_SIZE + 1;
     return new StoreError(
       `The database has too few connections left: ${requirementText} ${maxConnections}. Raise max_connections, or the limit of the database or its role; or give --database a smaller pool, such as postgres://…?pool=2.`,
     );

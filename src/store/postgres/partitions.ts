@@ -46,7 +46,7 @@ export async function createPartitions(store: Pick<Store, 'read' | 'write'>, now
 
 /** Drops old partitions, and deletes old rows of the default partition in batches. Returns the number of rows. */
 export async function dropPartitions(
-  store: Pick<Store, 'read' | 'write' | 'snapshot'>,
+  store: Pick<Store, 'read' | 'write' | 'readInSnapshot'>,
   table: HistoryTable,
   { cutoff, now }: { readonly cutoff: number; readonly now: number },
   isStopped: () => boolean,
@@ -59,7 +59,7 @@ export async function dropPartitions(
     const name = partitionNameOf(table, week);
     const countQuery = sql<{ count: number }>`select count(*) as count from ${sql.table(name)}`;
     // Count in a snapshot, because counting may take longer than the query timeout.
-    const { rows } = await store.snapshot((queries) => countQuery.execute(queries));
+    const { rows } = await store.readInSnapshot((queries) => countQuery.execute(queries));
     if (await tryDdl(store, `drop table ${name}`)) droppedCount += rows[0]?.count ?? 0;
   }
   const { rows } = await sql<{ old: boolean }>`

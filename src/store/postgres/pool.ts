@@ -13,7 +13,7 @@ export class Pool {
   #pool: pg.Pool;
 
   /** @param maxConnections maximum number of connections; default: the `pool` option of the address */
-  constructor(address: string, addressOptions: AddressOptions, log: Log, maxConnections = addressOptions.pool) {
+  constructor(address: string, addressOptions: AddressOptions, log: Log, maxConnections = addressOptions.poolSize) {
     this.maxConnections = maxConnections;
     this.#createPool = () => {
       const pool = new pg.Pool({ ...createClientOptions(address), max: maxConnections, idleTimeoutMillis: 60_000 });
@@ -23,7 +23,7 @@ export class Pool {
       // the process.
       pool.on('connect', (client) => void client.on('error', () => undefined));
       // This query is sent before all other queries of the connection.
-      if (addressOptions.prepared)
+      if (addressOptions.usesPreparedStatements)
         pool.on('connect', (client) => void client.query(PREFER_INDEX_PLANS_SQL).catch(() => undefined));
       pool.on('acquire', (client) => this.#checkedOutClients.add(client));
       pool.on('release', (_error, client) => this.#checkedOutClients.delete(client));

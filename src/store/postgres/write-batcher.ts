@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { waitForBatch } from '../../async/wait-for-batch.ts';
 import { Problem } from '../../problems.ts';
-import type { AccountLock, CommitEvents, Tx } from '../store.ts';
+import type { AccountLockRequest, CommitEvents, Tx } from '../store.ts';
 import { AccountLocks } from './account-locks.ts';
 import { type AddressOptions, isConnectionLost, toProblem } from './connection.ts';
 import {
@@ -29,13 +29,13 @@ const MAX_RUNNING_GROUPS = 2;
 /** Called after each commit. The writes of the commit resolve after the promise of `onCommitted`. */
 type WriteListeners = {
   readonly onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-  readonly onGroup: (writeCount: number, seconds: number) => void;
+  readonly onGroupCommitted: (writeCount: number, durationS: number) => void;
 };
 
 /** A write that waits for a group transaction. */
 type WaitingWrite = {
-  readonly accountLock: AccountLock;
-  readonly work: WriteRequest['run'];
+  readonly accountLock: AccountLockRequest;
+  readonly run: WriteRequest['run'];
   /** Whether the write has already been rolled back with a group. */
   readonly isRetry: boolean;
   readonly resolve: (value: unknown) => void;
@@ -75,7 +75,7 @@ export class WriteBatcher {
   }
 
   /** Runs a write in a transaction; `Store.write` describes the guarantees. */
-  write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLock): Promise<T> {
+  write<T>(work: (tx: Tx) => Promise<T>, accountLock?: AccountLockRequest): Promise<T> {
     if (accountLock === undefined) return this.#runExclusive(work) as Promise<T>;
     const run = () =>
       accountLock.lockMode === 'shared' ? this.#enqueueShared(accountLock, work) : this.#runExclusive(work);
@@ -93,10 +93,10 @@ export class WriteBatcher {
     }
   }
 
-  #enqueueShared(accountLock: AccountLock, work: WriteRequest['run']): Promise<unknown> {
+  #enqueueShared(accountLock: AccountLockRequest, work: WriteRequest['run']): Promise<unknown> {
     if (this.#waitingWrites.length >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise((resolve, reject) => {
-      this.#waitingWrites.push({ accountLock, work, isRetry: false, resolve, reject });
+      this.#waitingWrites.push({ accountLock, run: work, isRetry: false, resolve, reject });
       this.#startNextGroup();
     });
   }
@@ -117,17 +117,17 @@ export class WriteBatcher {
     const group = this.#waitingWrites.splice(0, MAX_GROUP_SIZE);
     if (group.length === 0) return;
     this.#startNextGroup();
-    const requests = group.map(({ accountLock, work }) => ({ accountId: accountLock.accountId, run: work }));
+    const requests = group.map(({ accountLock, run }) => ({ accountId: accountLock.accountId, run }));
     const results = await this.#runTransaction(requests).catch((error: unknown) =>
       group.map((): WriteResult => ({ error })),
     );
-    for (const [index, { accountLock, work, isRetry, resolve, reject }] of group.entries()) {
+    for (const [index, { accountLock, run, isRetry, resolve, reject }] of group.entries()) {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
       else if (result.retryAs === undefined) reject(toProblem(result.error));
       else if (result.retryAs === 'exclusive' || isRetry)
-        this.#retryLocks.runWithLock(accountLock, () => this.#runExclusive(work)).then(resolve, reject);
-      else this.#waitingWrites.unshift({ accountLock, work, isRetry: true, resolve, reject });
+        this.#retryLocks.runWithLock(accountLock, () => this.#runExclusive(run)).then(resolve, reject);
+      else this.#waitingWrites.unshift({ accountLock, run, isRetry: true, resolve, reject });
     }
   }
 
@@ -150,9 +150,9 @@ export class WriteBatcher {
       client.release(isConnectionLost(connection.failure));
     }
     if (result.commitEvents !== undefined) {
-      this.#listeners.onGroup(requests.length, (performance.now() - startedAt) / 1_000);
+      this.#listeners.onGroupCommitted(requests.length, (performance.now() - startedAt) / 1_000);
       await this.#listeners.onCommitted(result.commitEvents);
     }
-    return result.results;
+    return result.writeResults;
   }
 }

@@ -17,7 +17,7 @@ export const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 
 /** Returns the primary result code of an error thrown by SQLite; undefined for any other error. */
-export function sqliteCode(error: unknown): number | undefined {
+export function sqliteResultCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
 }
@@ -27,7 +27,7 @@ export function sqliteCode(error: unknown): number | undefined {
  * instead.
  */
 export function isStorageFailure(error: unknown): boolean {
-  const code = sqliteCode(error);
+  const code = sqliteResultCodeOf(error);
   return code !== undefined && code !== 19 && code !== 1;
 }
 
@@ -55,7 +55,7 @@ class SlicedStatements {
   }
 
   /** Whether statements wait for an iteration of the event loop. */
-  get isPaused(): boolean {
+  get hasWaitingStatements(): boolean {
     return this.#waitingStatements.length > 0;
   }
 
@@ -68,7 +68,7 @@ class SlicedStatements {
     // No statement can overtake a waiting one: while statements wait, the time slice is over.
     if (this.#isWithinSlice()) return statement();
     return new Promise((resolve, reject) => {
-      if (!this.isPaused) setImmediate(this.#resume);
+      if (!this.hasWaitingStatements) setImmediate(this.#resume);
       this.#waitingStatements.push(() => {
         try {
           resolve(statement());
@@ -91,7 +91,7 @@ class SlicedStatements {
       ranCount += 1;
     } while (ranCount < this.#waitingStatements.length && this.#isWithinSlice());
     this.#waitingStatements = this.#waitingStatements.slice(ranCount);
-    if (this.isPaused) setImmediate(this.#resume);
+    if (this.hasWaitingStatements) setImmediate(this.#resume);
   };
 }
 
@@ -160,13 +160,13 @@ export class SqliteConnection {
   }
 
   /** Whether statements wait for an iteration of the event loop. */
-  get isPaused(): boolean {
-    return this.#slicedStatements?.isPaused === true;
+  get hasWaitingStatements(): boolean {
+    return this.#slicedStatements?.hasWaitingStatements === true;
   }
 
   /** Resolves when no statement waits. */
   async waitUntilDrained(): Promise<void> {
-    while (this.isPaused) await this.#runInOrder(() => undefined);
+    while (this.hasWaitingStatements) await this.#runInOrder(() => undefined);
   }
 
   /** Begins a write transaction. */
@@ -176,7 +176,7 @@ export class SqliteConnection {
   }
 
   async #execute({ sql, parameters }: { sql: string; parameters: readonly unknown[] }): Promise<QueryResult<unknown>> {
-    return this.#runInOrder(() => this.#getStatement(sql).execute(parameters));
+    return this.#runInOrder(() => this.#getStatement(sql).runWithResult(parameters));
   }
 
   #runInOrder<T>(statement: () => T): T | Promise<T> {
@@ -184,7 +184,7 @@ export class SqliteConnection {
   }
 
   /** Ends the read snapshot. Call it before a read that must see the latest commit. */
-  refreshSnapshot(): void {
+  endReadSnapshot(): void {
     if (this.#endSnapshotImmediate === undefined) return;
     clearImmediate(this.#endSnapshotImmediate);
     this.#endSnapshotImmediate = undefined;
@@ -203,7 +203,7 @@ export class SqliteConnection {
     if (!this.#sharesReadSnapshot || this.#endSnapshotImmediate !== undefined) return;
     this.#endReadTransaction();
     this.exec('begin');
-    this.#endSnapshotImmediate = setImmediate(() => this.refreshSnapshot());
+    this.#endSnapshotImmediate = setImmediate(() => this.endReadSnapshot());
   };
 
   /** Ends a read transaction, unless an error has already ended it. */
@@ -213,11 +213,11 @@ export class SqliteConnection {
 
   /** Runs one statement without results. */
   exec(sql: string): void {
-    this.#getStatement(sql).exec();
+    this.#getStatement(sql).runWithoutResult();
   }
 
   close(): void {
-    this.refreshSnapshot();
+    this.endReadSnapshot();
     this.#statements.clear();
     this.database.close();
   }
@@ -275,12 +275,12 @@ class PreparedStatement {
     }
   }
 
-  exec(): void {
+  runWithoutResult(): void {
     this.#statement.run();
   }
 
   /** Runs the statement, and returns its result in the form of the query builder. */
-  execute(parameters: readonly unknown[]): QueryResult<unknown> {
+  runWithResult(parameters: readonly unknown[]): QueryResult<unknown> {
     if (this.#columns.length > 0) return { rows: this.all(parameters) };
     this.#beforeRun();
     const { changes, lastInsertRowid } = this.#statement.run(...(parameters as SQLInputValue[]));

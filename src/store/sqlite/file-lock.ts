@@ -12,8 +12,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { DatabaseLost, StoreError } from '../store.ts';
-import { SQLITE_BUSY, sqliteCode } from './connection.ts';
+import { DatabaseLostError, StoreError } from '../store.ts';
+import { SQLITE_BUSY, sqliteResultCodeOf } from './connection.ts';
 
 /** Creates a file with mode 0600, unless it exists. SQLite gives its side files the same mode. */
 export function createFile(path: string): void {
@@ -59,7 +59,7 @@ export function lockDatabase(path: string): DatabaseSync {
     return lock;
   } catch (error) {
     lock?.close();
-    if (sqliteCode(error) === SQLITE_BUSY) throw new StoreError(`Another service is running on ${path}.`);
+    if (sqliteResultCodeOf(error) === SQLITE_BUSY) throw new StoreError(`Another service is running on ${path}.`);
     throw toStoreError(error, lockPath);
   }
 }
@@ -153,7 +153,7 @@ function fileIdentityAt(path: string): string | undefined {
  * The files of an open database. While the same files are at their paths, the next start finds all committed data.
  */
 export class OpenFiles {
-  readonly #files: readonly { readonly path: string; readonly opened: string | undefined }[];
+  readonly #files: readonly { readonly path: string; readonly openedIdentity: string | undefined }[];
 
   /** @param suffixes suffixes of the side files that are open together with the database */
   constructor(path: string, suffixes: readonly string[]) {
@@ -161,18 +161,20 @@ export class OpenFiles {
     // The path is kept as given, not resolved: a symbolic link in it may be changed.
     this.#files = [path, ...suffixes.map((suffix) => realPath + suffix)].map((file) => ({
       path: file,
-      opened: fileIdentityAt(file),
+      openedIdentity: fileIdentityAt(file),
     }));
   }
 
   /** Returns an error that names the first file that was removed or replaced; undefined while all are in place. */
-  findLostFile(): DatabaseLost | undefined {
-    for (const { path, opened } of this.#files) {
+  findLostFileError(): DatabaseLostError | undefined {
+    for (const { path, openedIdentity } of this.#files) {
       const currentIdentity = tryFileIdentityAt(path);
       if (currentIdentity instanceof Error)
-        return new DatabaseLost(`The open file ${path} can no longer be read: ${currentIdentity.message}.`);
-      if (currentIdentity !== opened)
-        return new DatabaseLost(`The open file ${path} was ${currentIdentity === undefined ? 'removed' : 'replaced'}.`);
+        return new DatabaseLostError(`The open file ${path} can no longer be read: ${currentIdentity.message}.`);
+      if (currentIdentity !== openedIdentity)
+        return new DatabaseLostError(
+          `The open file ${path} was ${currentIdentity === undefined ? 'removed' : 'replaced'}.`,
+        );
     }
     return undefined;
   }

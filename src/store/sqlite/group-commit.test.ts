@@ -6,7 +6,7 @@ import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { openOptionsOf } from '../../../test/kit/database/database.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { type Clock, systemClock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { StoreOptions } from '../database-url.ts';
@@ -18,7 +18,7 @@ const frozenClock: Clock = { ...systemClock, monotonic: () => 0 };
 
 /** Opens a store on its own file, and records the fatal errors and group sizes that it reports. */
 async function openTestStore(t: TestContext, options: Partial<StoreOptions> = {}) {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const groups: number[] = [];
   const store = await openStore({
@@ -91,7 +91,7 @@ test('the event loop runs between two full commit groups, so that responses are 
 test('a failed write is rolled back alone: the others of its commit group are committed and published', async (t) => {
   const { store, groups } = await openTestStore(t);
   const announced: number[] = [];
-  store.onCommitted((news) => void announced.push(...news.pendingByHook.keys()));
+  store.onCommitted((news) => void announced.push(...news.pendingDeliveriesByHook.keys()));
   const outcomes = await Promise.allSettled([
     store.write(addAccount('first.test')),
     store.write(async (tx) => {
@@ -133,7 +133,7 @@ test('C13 C20 commit events are published after the commit is durable and before
     const other = new DatabaseSync(path, { readOnly: true });
     const { count } = other.prepare('select count(*) as count from accounts').get() ?? {};
     other.close();
-    order.push(`news of ${news.pendingByHook.size} with ${count} durable`);
+    order.push(`news of ${news.pendingDeliveriesByHook.size} with ${count} durable`);
   });
   await store.write(addAccount('acme.test')).then(() => order.push('answered'));
   assert.deepEqual(order, ['news of 1 with 1 durable', 'answered']);

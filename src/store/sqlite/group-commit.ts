@@ -4,14 +4,14 @@ import { waitForBatch } from '../../async/wait-for-batch.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
-import type { AccountLock, BeforeCommitAction, CommitEvents, DatabaseLost, Queries, Tx } from '../store.ts';
+import type { AccountLockRequest, BeforeCommitAction, CommitEvents, DatabaseLostError, Queries, Tx } from '../store.ts';
 import {
   isStorageFailure,
   SQLITE_BUSY,
   SQLITE_CORRUPT,
   SQLITE_IOERR,
   type SqliteConnection,
-  sqliteCode,
+  sqliteResultCodeOf,
   toProblem,
 } from './connection.ts';
 
@@ -30,34 +30,34 @@ const MAX_GROUP_SIZE = 256;
 const MAX_GROUP_DURATION_MS = 20;
 
 type WaitingWrite = {
-  readonly work: (tx: Tx) => Promise<unknown>;
+  readonly run: (tx: Tx) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
 
 /** The account and the user of a write. */
-type Writer = Pick<AccountLock, 'accountId' | 'userId'>;
+type WriteOwner = Pick<AccountLockRequest, 'accountId' | 'userId'>;
 
 /** The waiting writes. Accounts take turns, in each account its users. Writes of the service itself share one turn. */
 class WriteQueue {
   /** One turn for each waiting write: the queue of its account. */
-  readonly #turns = new FairQueue<FairQueue<WaitingWrite>>();
+  readonly #accountTurns = new FairQueue<FairQueue<WaitingWrite>>();
   readonly #queuesByAccount = new Map<string, FairQueue<WaitingWrite>>();
 
   get size(): number {
-    return this.#turns.size;
+    return this.#accountTurns.size;
   }
 
-  push(writer: Writer | undefined, waitingWrite: WaitingWrite): void {
-    const account = String(writer?.accountId);
+  push(owner: WriteOwner | undefined, waitingWrite: WaitingWrite): void {
+    const account = String(owner?.accountId);
     const accountQueue = this.#queuesByAccount.get(account) ?? new FairQueue();
     this.#queuesByAccount.set(account, accountQueue);
-    accountQueue.push(String(writer?.userId), waitingWrite);
-    this.#turns.push(account, accountQueue);
+    accountQueue.push(String(owner?.userId), waitingWrite);
+    this.#accountTurns.push(account, accountQueue);
   }
 
   shift(): WaitingWrite | undefined {
-    const waitingWrite = this.#turns.shift()?.shift();
+    const waitingWrite = this.#accountTurns.shift()?.shift();
     if (this.size === 0) this.#queuesByAccount.clear();
     return waitingWrite;
   }
@@ -79,7 +79,7 @@ class PendingCommit {
 class GroupWriteTx implements Tx {
   readonly queries: Queries;
   readonly events: CommitEventsBuilder;
-  readonly #beforeCommit: BeforeCommitActions;
+  readonly #beforeCommitActions: BeforeCommitActions;
   readonly #group: PendingCommit;
   #pipelinedQueries: Promise<unknown>[] | undefined;
 
@@ -87,7 +87,7 @@ class GroupWriteTx implements Tx {
   constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
     this.queries = queries;
     this.events = ownCommit.commitEvents;
-    this.#beforeCommit = ownCommit.beforeCommitActions;
+    this.#beforeCommitActions = ownCommit.beforeCommitActions;
     this.#group = group;
   }
 
@@ -106,17 +106,17 @@ class GroupWriteTx implements Tx {
     return true;
   }
 
-  withCommit(query: Compilable<unknown> | Promise<unknown>): void {
+  sendWithCommit(query: Compilable<unknown> | Promise<unknown>): void {
     this.#pipelinedQueries ??= [];
     addPipelinedQuery(this.#pipelinedQueries, this.queries, query);
   }
 
   commitIf(condition: Promise<void>): void {
-    this.withCommit(condition);
+    this.sendWithCommit(condition);
   }
 
   beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void {
-    this.#beforeCommit.add(action, item);
+    this.#beforeCommitActions.add(action, item);
   }
 
   dedupe<T>(_key: object, query: () => Promise<T>): Promise<T> {
@@ -141,11 +141,11 @@ export class GroupCommit {
   /** Called right before each commit. */
   readonly #onCommitting: () => void;
   readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-  readonly #onGroup: (writeCount: number, seconds: number) => void;
-  readonly #findLostFile: () => DatabaseLost | undefined;
+  readonly #onGroupCommitted: (writeCount: number, durationS: number) => void;
+  readonly #findLostFileError: () => DatabaseLostError | undefined;
   readonly #onFatal: (error: unknown) => void;
   /** Set once the database files were removed or replaced: all writes are rejected with this problem. */
-  #lostProblem: Problem | undefined;
+  #lostFilesProblem: Problem | undefined;
   readonly #waitingWrites = new WriteQueue();
   #runningLoop: Promise<void> | undefined;
   #isClosed = false;
@@ -156,8 +156,8 @@ export class GroupCommit {
     listeners: {
       onCommitting: () => void;
       onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-      onGroup: (writeCount: number, seconds: number) => void;
-      findLostFile: () => DatabaseLost | undefined;
+      onGroupCommitted: (writeCount: number, durationS: number) => void;
+      findLostFileError: () => DatabaseLostError | undefined;
       onFatal: (error: unknown) => void;
     },
   ) {
@@ -165,8 +165,8 @@ export class GroupCommit {
     this.#realClock = realClock;
     this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
-    this.#onGroup = listeners.onGroup;
-    this.#findLostFile = listeners.findLostFile;
+    this.#onGroupCommitted = listeners.onGroupCommitted;
+    this.#findLostFileError = listeners.findLostFileError;
     this.#onFatal = listeners.onFatal;
   }
 
@@ -174,22 +174,22 @@ export class GroupCommit {
    * Checks that the database files are in place. If not, calls `onFatal` once and returns the problem with which all
    * writes are rejected from then on.
    */
-  findFileProblem(): Problem | undefined {
-    if (this.#lostProblem !== undefined) return this.#lostProblem;
-    const lostError = this.#findLostFile();
+  checkForLostFiles(): Problem | undefined {
+    if (this.#lostFilesProblem !== undefined) return this.#lostFilesProblem;
+    const lostError = this.#findLostFileError();
     if (lostError === undefined) return undefined;
-    this.#lostProblem = new Problem('storage_unavailable', { cause: lostError });
+    this.#lostFilesProblem = new Problem('storage_unavailable', { cause: lostError });
     this.#onFatal(lostError);
-    return this.#lostProblem;
+    return this.#lostFilesProblem;
   }
 
   /** @param owner undefined for a write of the service itself */
-  write<T>(work: (tx: Tx) => Promise<T>, writer?: Writer): Promise<T> {
-    if (this.#lostProblem !== undefined) return Promise.reject(this.#lostProblem);
+  write<T>(work: (tx: Tx) => Promise<T>, owner?: WriteOwner): Promise<T> {
+    if (this.#lostFilesProblem !== undefined) return Promise.reject(this.#lostFilesProblem);
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
     if (this.#waitingWrites.size >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
-      this.#waitingWrites.push(writer, { work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waitingWrites.push(owner, { run: work, resolve: resolve as (value: unknown) => void, reject });
       this.#runningLoop ??= this.#runGroups();
     });
   }
@@ -236,7 +236,7 @@ export class GroupCommit {
     }
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
-    this.#onGroup(writes.length, (performance.now() - startedAt) / 1_000);
+    this.#onGroupCommitted(writes.length, (performance.now() - startedAt) / 1_000);
     const publishPromise = finishedWrites.some((finishedWrite) => 'value' in finishedWrite)
       ? this.#onCommitted(group.commitEvents)
       : undefined;
@@ -257,7 +257,7 @@ export class GroupCommit {
   }
 
   #rejectIfLost(writes: readonly WaitingWrite[]): boolean {
-    const lostProblem = this.findFileProblem();
+    const lostProblem = this.checkForLostFiles();
     if (lostProblem === undefined) return false;
     for (const waitingWrite of writes) waitingWrite.reject(lostProblem);
     return true;
@@ -268,7 +268,7 @@ export class GroupCommit {
     const tx = new GroupWriteTx(this.#connection.queries, group, ownCommit);
     this.#connection.exec('savepoint one');
     try {
-      const value = await waitingWrite.work(tx);
+      const value = await waitingWrite.run(tx);
       await tx.pipelinedResults;
       this.#connection.exec('release one');
       group.commitEvents.merge(ownCommit.commitEvents);
@@ -288,11 +288,11 @@ export class GroupCommit {
 
   /** Calls `onFatal` if a write awaits something other than its queries, because all other writes would wait for it. */
   #watchForStall(): () => void {
-    const failUnlessPaused = () => {
-      if (this.#connection.isPaused) watchImmediate = setImmediate(failUnlessPaused);
+    const failUnlessStatementsWait = () => {
+      if (this.#connection.hasWaitingStatements) watchImmediate = setImmediate(failUnlessStatementsWait);
       else this.#onFatal(new Error('a write awaited something other than its queries'));
     };
-    let watchImmediate = setImmediate(failUnlessPaused);
+    let watchImmediate = setImmediate(failUnlessStatementsWait);
     return () => clearImmediate(watchImmediate);
   }
 
@@ -303,14 +303,14 @@ export class GroupCommit {
         this.#connection.begin();
         return;
       } catch (error) {
-        if (sqliteCode(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;
+        if (sqliteResultCodeOf(error) !== SQLITE_BUSY || this.#realClock.monotonic() > giveUpAt) throw error;
       }
       await sleep(this.#realClock, BUSY_POLL_INTERVAL_MS);
     }
   }
 
   #abortGroup(writes: readonly WaitingWrite[], error: unknown): void {
-    const resultCode = sqliteCode(error);
+    const resultCode = sqliteResultCodeOf(error);
     if (resultCode === SQLITE_IOERR || resultCode === SQLITE_CORRUPT) {
       // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
       this.#onFatal(error);

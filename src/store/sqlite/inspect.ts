@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { databaseBytes, findIntegrityErrors, freeBytesIn } from '../backup/backup.ts';
 import type { DatabaseLocation } from '../database-url.ts';
 import type { DatabaseInspection } from '../inspection.ts';
-import { loadMigrations, versionOf } from '../migrate.ts';
-import { SQLITE_BUSY, SqliteConnection, sqliteCode } from './connection.ts';
+import { loadMigrations, schemaVersionOf } from '../migrate.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteResultCodeOf } from './connection.ts';
 import { requireSingleName, resolvePath } from './file-lock.ts';
 import { dialect } from './open.ts';
 
@@ -28,23 +28,23 @@ export async function inspect({
     const { database, queries } = connection;
     const [engineVersion] = database.prepare('select sqlite_version()').all().flatMap(Object.values);
     const [journalMode] = database.prepare('pragma journal_mode').all().flatMap(Object.values);
-    const version = versionOf(database);
+    const version = schemaVersionOf(database);
     const isServed = isLocked(`${resolvePath(path)}.lock`);
     const folder = dirname(resolvePath(path));
     const networkFileSystem = NETWORK_FILE_SYSTEMS[statfsSync(folder).type];
     return {
       engine: `SQLite ${engineVersion}`,
-      version,
-      newestVersion: loadMigrations(dialect).length,
+      schemaVersion: version,
+      newestSchemaVersion: loadMigrations(dialect).length,
       // A service always sets WAL. Another mode while a service is running was set by another program.
       weakSettings: isServed && journalMode !== 'wal' ? [`journal_mode is ${journalMode}`] : [],
-      problems: findIntegrityErrors(database, 'quick_check'),
-      bytes: databaseBytes(database),
+      integrityErrors: findIntegrityErrors(database, 'quick_check'),
+      sizeBytes: databaseBytes(database),
       freeBytes: freeBytesIn(folder),
       locationProblems:
         networkFileSystem === undefined ? [] : [`it lies on ${networkFileSystem}, whose locks cannot be relied on`],
       clockAheadMs: undefined,
-      isServed,
+      isServiceRunning: isServed,
       queries,
       close: async () => connection.close(),
     };
@@ -62,7 +62,7 @@ function isLocked(file: string): boolean {
     lock.prepare('select count(*) from sqlite_master').get();
     return false;
   } catch (error) {
-    if (sqliteCode(error) === SQLITE_BUSY) return true;
+    if (sqliteResultCodeOf(error) === SQLITE_BUSY) return true;
     throw error;
   } finally {
     lock.close();

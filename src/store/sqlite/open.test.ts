@@ -13,17 +13,17 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { testClock } from '../../../test/kit/clock.ts';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { openOptionsOf } from '../../../test/kit/database/database.ts';
-import { temporaryFolder } from '../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { Problem } from '../../problems.ts';
 import type { StoreOptions } from '../database-url.ts';
 import { loadMigrations, migrate } from '../migrate.ts';
 import { openStore } from '../open.ts';
-import { DatabaseLost, type Store, StoreError } from '../store.ts';
+import { DatabaseLostError, type Store, StoreError } from '../store.ts';
 import { dialect } from './open.ts';
 
-const newPath = (t: TestContext) => join(temporaryFolder(t), 'carillon.db');
+const newPath = (t: TestContext) => join(createTemporaryFolder(t), 'carillon.db');
 
 function open(path: string, openAs: StoreOptions['openAs'] = 'service'): Promise<Store> {
   return openStore({ ...openOptionsOf(`sqlite:${path}`), openAs });
@@ -34,7 +34,7 @@ const isStoreError = (words: RegExp) => (error: unknown) =>
   error instanceof StoreError && words.test(error.message) && !error.message.includes('\n');
 
 test('a new database and its folder are created, readable by their owner only', async (t) => {
-  const path = join(temporaryFolder(t), 'some', 'where', 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'some', 'where', 'carillon.db');
   const store = await open(path);
   await store.probe();
   assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -56,7 +56,7 @@ test('a second service on the same file is rejected in one line; a command works
 });
 
 test('a second service is also rejected if it opens a symbolic link to the file or its folder', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   mkdirSync(join(folder, 'data'));
   const path = join(folder, 'data', 'carillon.db');
   const first = await open(path);
@@ -73,7 +73,7 @@ test('a second service is also rejected if it opens a symbolic link to the file 
 });
 
 test('C20 a database file with a hard link is rejected under both names, for services and commands', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const path = join(folder, 'carillon.db');
   const other = join(folder, 'other.db');
   const twoNames = isStoreError(/has 2 names .*hard links.*other\.db|has 2 names .*hard links.*carillon\.db/);
@@ -104,7 +104,7 @@ test('a database of a newer version is rejected in one line and unchanged', asyn
 });
 
 test('a file that is not a database, or not a file, is rejected in one line', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const text = join(folder, 'notes.txt');
   writeFileSync(text, 'Dear diary, today I was mistaken for a database. '.repeat(100));
   mkdirSync(join(folder, 'folder.db'));
@@ -206,12 +206,12 @@ test('reads of one event-loop iteration share a snapshot; own commits are visibl
   assert.deepEqual(await domains(), []);
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('a.test', '', 0)");
   assert.deepEqual(await domains(), [], 'of the same moment as what was read before in this turn');
-  const before = store.externalVersion();
+  const before = store.getExternalChangeNumber();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(await domains(), ['a.test']);
   // After a change of externalVersion, the change is visible in the same iteration.
   elsewhere.exec("insert into accounts (domain, company_name, date_created) values ('b.test', '', 0)");
-  assert.notEqual(store.externalVersion(), before);
+  assert.notEqual(store.getExternalChangeNumber(), before);
   assert.deepEqual(await domains(), ['a.test', 'b.test']);
   // A listener sees the commit, even if there was a read snapshot in the iteration of the commit.
   const heard: Promise<string[]>[] = [];
@@ -228,7 +228,7 @@ test('reads of one event-loop iteration share a snapshot; own commits are visibl
 /** Opens a database whose files are changed by other programs, and records the errors that the store reports. */
 async function openWatched(t: TestContext) {
   const path = newPath(t);
-  const clock = testClock();
+  const clock = createTestClock();
   const fatal: unknown[] = [];
   const store = await openStore({
     ...openOptionsOf(`sqlite:${path}`),
@@ -277,7 +277,7 @@ for (const [name, lose] of Object.entries(fileChanges)) {
     await assert.rejects(store.probe(), isUnavailable);
     assert.deepEqual(told, [], 'nobody hears of what was not kept');
     assert.deepEqual(
-      fatal.map((error) => error instanceof DatabaseLost),
+      fatal.map((error) => error instanceof DatabaseLostError),
       [true],
     );
     assert.match(String(fatal[0]), /carillon\.db.* (removed|replaced)/);
@@ -297,6 +297,6 @@ for (const [name, lose] of Object.entries(fileChanges)) {
     await clock.advance(10_000);
     assert.equal(fatal.length, 1, 'said once');
     await store.close();
-    assert.deepEqual(clock.pending, []);
+    assert.deepEqual(clock.remainingDelaysMs, []);
   });
 }

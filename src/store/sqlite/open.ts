@@ -7,7 +7,7 @@ import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
 import { deleteOldHistory } from '../delete-in-batches.ts';
 import { type Dialect, loadMigrations, migrate } from '../migrate.ts';
 import { type Queries, type Store, StoreError } from '../store.ts';
-import { SQLITE_BUSY, SqliteConnection, sqliteCode, toProblem } from './connection.ts';
+import { SQLITE_BUSY, SqliteConnection, sqliteResultCodeOf, toProblem } from './connection.ts';
 import {
   createFile,
   lockDatabase,
@@ -98,22 +98,22 @@ function createStore(
   { database: { path }, clock, realClock = systemClock, onFatal, sqlite }: SqliteOptions,
 ): Store {
   const commitListeners = new CommitListeners();
-  const groupListeners: ((writeCount: number, seconds: number) => void)[] = [];
+  const groupCommitListeners: ((writeCount: number, durationS: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
     // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
-    onCommitting: () => reader.refreshSnapshot(),
+    onCommitting: () => reader.endReadSnapshot(),
     onCommitted: (events) => commitListeners.publish(events),
-    onGroup: (writeCount, seconds) => {
-      for (const listener of groupListeners) listener(writeCount, seconds);
+    onGroupCommitted: (writeCount, durationS) => {
+      for (const listener of groupCommitListeners) listener(writeCount, durationS);
     },
-    findLostFile: () => openFiles.findLostFile(),
+    findLostFileError: () => openFiles.findLostFileError(),
     onFatal,
   });
   const openFiles = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
   const stopWatching = isWatched
-    ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.findFileProblem())
+    ? startInterval(realClock, FILE_CHECK_INTERVAL_MS, () => groupCommit.checkForLostFiles())
     : () => undefined;
   const dataVersionStatement = writer.database.prepare('pragma data_version');
   let cachedDataVersion: number | undefined;
@@ -125,9 +125,9 @@ function createStore(
     clusterSession: undefined,
     dropOldRows: (table, cutoff, isStopped) =>
       deleteOldHistory((work) => groupCommit.write(work), table, { cutoff, now: clock.now() }, isStopped),
-    externalVersion() {
+    getExternalChangeNumber() {
       if (cachedDataVersion === undefined) {
-        reader.refreshSnapshot();
+        reader.endReadSnapshot();
         cachedDataVersion = Number(dataVersionStatement.get()?.data_version);
         setImmediate(() => {
           cachedDataVersion = undefined;
@@ -136,16 +136,16 @@ function createStore(
       return cachedDataVersion;
     },
     refreshSnapshot() {
-      reader.refreshSnapshot();
+      reader.endReadSnapshot();
       cachedDataVersion = undefined;
       return true;
     },
     write: (work, accountLock) => groupCommit.write(work, accountLock),
     writeInBackground: (work) => groupCommit.write(work),
-    snapshot: (work) => readInSnapshot(path, work),
+    readInSnapshot: (work) => readInSnapshot(path, work),
     sequences,
     onCommitted: (listener) => commitListeners.add(listener),
-    onGroupCommit: (listener) => groupListeners.push(listener),
+    onGroupCommit: (listener) => groupCommitListeners.push(listener),
     async probe() {
       await groupCommit.write(async ({ queries }) => {
         // Insert before deleting, so that free pages and space in the WAL are really needed.
@@ -164,7 +164,7 @@ function createStore(
       stopWatching();
       await groupCommit.close();
       // On close, SQLite would delete the WAL at its path, which may now belong to another database.
-      if (openFiles.findLostFile() !== undefined) return;
+      if (openFiles.findLostFileError() !== undefined) return;
       reader.close();
       writer.close();
       lock?.close();
@@ -221,7 +221,7 @@ async function retryWhileBusy(run: () => Promise<void> | void): Promise<void> {
       await run();
       return;
     } catch (error) {
-      if (sqliteCode(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
+      if (sqliteResultCodeOf(error) !== SQLITE_BUSY || performance.now() > giveUpAt) throw error;
     }
     await new Promise<void>((resolve) => setTimeout(resolve, 10));
   }

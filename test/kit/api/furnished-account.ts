@@ -25,7 +25,11 @@ export type NextTarget = () => string;
  * Creates one record of each resource, linked to each other: the event and the task in the project, the project
  * of the client.
  */
-export async function createOneOfEach(owner: ApiUser, carillon: TestService, targets: NextTarget): Promise<RecordIds> {
+export async function createOneOfEach(
+  owner: ApiUser,
+  service: TestService,
+  nextTarget: NextTarget,
+): Promise<RecordIds> {
   const { calendars, clients, comments, contacts, projects, tasks, subtasks, events, hooks, keys, timeEntries } =
     owner.carillon;
   const { client_id } = await clients.create({ client_name: 'A client' });
@@ -41,11 +45,11 @@ export async function createOneOfEach(owner: ApiUser, carillon: TestService, tar
     due_date: '20270102',
     project_id,
   });
-  const { id: hook_id } = await hooks.create({ target_url: targets(), event: 'new_event' });
+  const { id: hook_id } = await hooks.create({ target_url: nextTarget(), event: 'new_event' });
   const { id: delivery_id } = await hooks.test(hook_id);
   const { id: key_id } = await keys.create({ label: 'a key' });
   const { id: calendar_id } = await calendars.create({ label: 'a calendar' });
-  const { userId: user_id } = await carillon.createUser(owner, 'member');
+  const { userId: user_id } = await service.createUser(owner, 'member');
   const { team_id } = await owner.carillon.teams.create({ team_name: 'A team', users: [user_id] });
   return {
     client_id,

@@ -8,7 +8,7 @@ import { apiRoutes } from './routes.ts';
 const ESCAPED_CHARACTER = '\u0001';
 
 /** Returns the text of this length whose JSON is the largest. */
-export const largestText = (characters: number) => ESCAPED_CHARACTER.repeat(characters);
+export const largestText = (characterCount: number) => ESCAPED_CHARACTER.repeat(characterCount);
 
 /** The account, creator and first id of generated records. */
 export type FillContext = {
@@ -30,8 +30,8 @@ const MAX_ASSIGNED = 1_000;
 const MAX_REPLIES = 1_000;
 
 /** Creates rows with consecutive ids, starting with `firstId`. */
-const createRows = (count: number, first: number, row: (id: number) => ExportedRow): readonly ExportedRow[] =>
-  Array.from({ length: count }, (_, turn) => row(first + turn));
+const createRows = (count: number, firstId: number, createRow: (id: number) => ExportedRow): readonly ExportedRow[] =>
+  Array.from({ length: count }, (_, index) => createRow(firstId + index));
 
 /** Creates `count` rows of a resource, with every text at its maximum length. */
 function createRecords(
@@ -41,37 +41,41 @@ function createRecords(
   extraColumns: ExportedRow = {},
 ): readonly ExportedRow[] {
   const { collection, key } = resourceTypes[resourceType];
-  const create = apiRoutes.find(({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1));
-  const properties = Object.entries((create?.body?.properties ?? {}) as Readonly<Record<string, ExportedRow>>);
+  const creationRoute = apiRoutes.find(
+    ({ method, path }) => method === 'POST' && path.split('/')[1] === collection.slice(1),
+  );
+  const properties = Object.entries(
+    (creationRoute?.bodySchema?.properties ?? {}) as Readonly<Record<string, ExportedRow>>,
+  );
   const texts = properties.flatMap(([name, schema]) => {
     const { max } = (schema['x-text'] ?? {}) as { max?: number };
     return max === undefined ? [] : [[name, largestText(max)]];
   });
-  const own = {
+  const commonColumns = {
     account_id: accountId,
     user_id: userId,
     date_created: 1,
     ...Object.fromEntries(texts),
     ...extraColumns,
   };
-  return createRows(count, first, (id) => ({ ...own, [key]: id }));
+  return createRows(count, first, (id) => ({ ...commonColumns, [key]: id }));
 }
 
 /** Number of records that exceed the byte limit of a page, so that the list is split into several pages. */
 const MULTI_PAGE_COUNT = 100;
 
 /** Creates the maximum number of users and teams, and assigns all of them to each of `count` records. */
-function maximumAssignments(
+function createMaximumAssignments(
   resourceType: RecordResourceType,
   { accountId: account_id, userId: user_id, first }: FillContext,
   count: number,
 ): TableRows {
-  const names = { first_name: largestText(100), last_name: largestText(100), role: 'member' };
+  const nameColumns = { first_name: largestText(100), last_name: largestText(100), role: 'member' };
   const users = createRows(MAX_ASSIGNED, first, (id) => ({
     account_id,
     user_id: id,
     email: `${id}@acme.test`,
-    ...names,
+    ...nameColumns,
   }));
   const teams = createRows(MAX_ASSIGNED, first, (id) => ({
     account_id,
@@ -79,41 +83,41 @@ function maximumAssignments(
     team_id: id,
     team_name: largestText(255),
   }));
-  const all = createRows(count, first, (id) => ({ record_id: id }));
-  const each = (name: string) =>
-    all.flatMap((record) =>
+  const recordRows = createRows(count, first, (id) => ({ record_id: id }));
+  const createAssignments = (name: string) =>
+    recordRows.flatMap((record) =>
       createRows(MAX_ASSIGNED, first, (id) => ({ account_id, resource_type: resourceType, ...record, [name]: id })),
     );
   if (resourceType === 'team')
     return [
       ['users', users],
-      ['assignments', each('user_id')],
+      ['assignments', createAssignments('user_id')],
     ];
   return [
     ['users', users],
     ['teams', teams],
-    ['assignments', each('user_id')],
-    ['team_assignments', each('team_id')],
+    ['assignments', createAssignments('user_id')],
+    ['team_assignments', createAssignments('team_id')],
   ];
 }
 
 /** Number of records with the maximum of assignments or replies. Two of them already reach the byte limit of a page. */
 const LARGE_RECORD_COUNT = 4;
 
-const projectRows = (place: FillContext): readonly ExportedRow[] => [
-  { account_id: place.accountId, project_id: place.first, project_name: largestText(255), user_id: place.userId },
+const projectRows = (context: FillContext): readonly ExportedRow[] => [
+  { account_id: context.accountId, project_id: context.first, project_name: largestText(255), user_id: context.userId },
 ];
-const taskRows = (place: FillContext): TableRows => [
-  ['projects', projectRows(place)],
+const taskRows = (context: FillContext): TableRows => [
+  ['projects', projectRows(context)],
   [
     'tasks',
     [
       {
-        account_id: place.accountId,
-        task_id: place.first,
-        project_id: place.first,
+        account_id: context.accountId,
+        task_id: context.first,
+        project_id: context.first,
         task_name: largestText(255),
-        user_id: place.userId,
+        user_id: context.userId,
       },
     ],
   ],
@@ -124,69 +128,81 @@ const hookRow = ({ accountId, userId }: FillContext, id: number): ExportedRow =>
 });
 
 /** Functions that create rows to fill a list with records of maximum size, by the path of the list. */
-export const listFillings: Readonly<Record<string, (place: FillContext) => TableRows>> = {
-  '/calendars': (place) => [
+export const rowCreatorsByPath: Readonly<Record<string, (context: FillContext) => TableRows>> = {
+  '/calendars': (context) => [
     [
       'calendars',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
-        ...{ account_id: place.accountId, user_id: place.userId, calendar_id: id, token_hash: `${id}`, scope: 'own' },
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
+        ...{
+          account_id: context.accountId,
+          user_id: context.userId,
+          calendar_id: id,
+          token_hash: `${id}`,
+          scope: 'own',
+        },
         label: largestText(255),
       })),
     ],
   ],
-  '/clients': (place) => [['clients', createRecords('client', MULTI_PAGE_COUNT, place)]],
-  '/comments': (place) => [
-    ['projects', projectRows(place)],
-    ['comments', createRecords('comment', LARGE_RECORD_COUNT, place, { project_id: place.first })],
+  '/clients': (context) => [['clients', createRecords('client', MULTI_PAGE_COUNT, context)]],
+  '/comments': (context) => [
+    ['projects', projectRows(context)],
+    ['comments', createRecords('comment', LARGE_RECORD_COUNT, context, { project_id: context.first })],
     [
       'comments',
-      createRecords('comment', LARGE_RECORD_COUNT * MAX_REPLIES, place, { project_id: place.first }).map(
-        (row, turn) => ({
+      createRecords('comment', LARGE_RECORD_COUNT * MAX_REPLIES, context, { project_id: context.first }).map(
+        (row, index) => ({
           ...row,
-          comment_id: place.first + LARGE_RECORD_COUNT + turn,
-          parent_id: place.first + (turn % LARGE_RECORD_COUNT),
+          comment_id: context.first + LARGE_RECORD_COUNT + index,
+          parent_id: context.first + (index % LARGE_RECORD_COUNT),
         }),
       ),
     ],
   ],
-  '/contacts': (place) => [['contacts', createRecords('contact', MAX_PAGE_SIZE, place)]],
-  '/deliveries': (place) => [
-    ['hooks', [hookRow(place, place.first)]],
+  '/contacts': (context) => [['contacts', createRecords('contact', MAX_PAGE_SIZE, context)]],
+  '/deliveries': (context) => [
+    ['hooks', [hookRow(context, context.first)]],
     [
       'finalized_deliveries',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
-        ...{ account_id: place.accountId, user_id: place.userId, hook_id: place.first, delivery_id: id, position: id },
-        ...{ kind: 'new_event', record_id: id, state: 'delivered', created_at: place.now, finalized_at: place.now },
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
+        ...{
+          account_id: context.accountId,
+          user_id: context.userId,
+          hook_id: context.first,
+          delivery_id: id,
+          position: id,
+        },
+        ...{ kind: 'new_event', record_id: id, state: 'delivered', created_at: context.now, finalized_at: context.now },
       })),
     ],
   ],
-  '/events': (place) => [
+  '/events': (context) => [
     [
       'events',
-      createRecords('event', MAX_PAGE_SIZE, place, {
+      createRecords('event', MAX_PAGE_SIZE, context, {
         start_date: '2027-01-01 00:00:00',
         due_date: '2027-01-01 00:00:00',
       }),
     ],
   ],
-  '/hooks': (place) => [['hooks', createRows(MAX_PAGE_SIZE, place.first, (id) => hookRow(place, id))]],
-  '/hours': (place) => [['hooks', createRows(MAX_PAGE_SIZE, place.first, (id) => hookRow(place, id))]],
-  '/invitations': (place) => [
+  '/hooks': (context) => [['hooks', createRows(MAX_PAGE_SIZE, context.first, (id) => hookRow(context, id))]],
+  '/hours': (context) => [['hooks', createRows(MAX_PAGE_SIZE, context.first, (id) => hookRow(context, id))]],
+  '/invitations': (context) => [
     [
       'invitations',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
-        ...{ account_id: place.accountId, invitation_id: id, user_id: place.userId, made_by: place.userId },
-        ...{ token_hash: `${id}`, date_created: place.now, expires_at: place.now + 3_600_000 },
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
+        ...{ account_id: context.accountId, invitation_id: id, user_id: context.userId, made_by: context.userId },
+        ...{ token_hash: `${id}`, date_created: context.now, expires_at: context.now + 3_600_000 },
       })),
     ],
   ],
-  '/keys': (place) => [
+  '/keys': (context) => [
     [
       'api_keys',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
         ...{
-          account_id: place.accountId,
-          user_id: place.userId,
+          account_id: context.accountId,
+          user_id: context.userId,
           key_id: id,
           key_hash: `${id}`,
           label: largestText(255),
@@ -195,46 +211,46 @@ export const listFillings: Readonly<Record<string, (place: FillContext) => Table
       })),
     ],
   ],
-  '/projects': (place) => [
-    ['projects', createRecords('project', MULTI_PAGE_COUNT, place)],
-    ...maximumAssignments('project', place, LARGE_RECORD_COUNT),
+  '/projects': (context) => [
+    ['projects', createRecords('project', MULTI_PAGE_COUNT, context)],
+    ...createMaximumAssignments('project', context, LARGE_RECORD_COUNT),
   ],
-  '/sessions': (place) => [
+  '/sessions': (context) => [
     [
       'sessions',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
-        ...{ account_id: place.accountId, user_id: place.userId, session_id: id, token_hash: `${id}` },
-        ...{ date_created: place.now, last_used: place.now, expires_at: place.now + 3_600_000 },
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
+        ...{ account_id: context.accountId, user_id: context.userId, session_id: id, token_hash: `${id}` },
+        ...{ date_created: context.now, last_used: context.now, expires_at: context.now + 3_600_000 },
         ...{ agent: largestText(255), source: '2001:db8::1' },
       })),
     ],
   ],
-  '/subtasks': (place) => [
-    ...taskRows(place),
-    ['subtasks', createRecords('subtask', MULTI_PAGE_COUNT, place, { task_id: place.first })],
-    ...maximumAssignments('subtask', place, LARGE_RECORD_COUNT),
+  '/subtasks': (context) => [
+    ...taskRows(context),
+    ['subtasks', createRecords('subtask', MULTI_PAGE_COUNT, context, { task_id: context.first })],
+    ...createMaximumAssignments('subtask', context, LARGE_RECORD_COUNT),
   ],
-  '/tasks': (place) => [
-    ['projects', projectRows(place)],
-    ['tasks', createRecords('task', MULTI_PAGE_COUNT, place, { project_id: place.first })],
-    ...maximumAssignments('task', place, LARGE_RECORD_COUNT),
+  '/tasks': (context) => [
+    ['projects', projectRows(context)],
+    ['tasks', createRecords('task', MULTI_PAGE_COUNT, context, { project_id: context.first })],
+    ...createMaximumAssignments('task', context, LARGE_RECORD_COUNT),
   ],
-  '/teams': (place) => [
-    ['teams', createRecords('team', MAX_PAGE_SIZE, place)],
-    ...maximumAssignments('team', place, LARGE_RECORD_COUNT),
+  '/teams': (context) => [
+    ['teams', createRecords('team', MAX_PAGE_SIZE, context)],
+    ...createMaximumAssignments('team', context, LARGE_RECORD_COUNT),
   ],
-  '/time_entries': (place) => [
-    ...taskRows(place),
+  '/time_entries': (context) => [
+    ...taskRows(context),
     [
       'time_entries',
-      createRecords('time_entry', MULTI_PAGE_COUNT, place, { task_id: place.first, date: '2027-01-01 00:00:00' }),
+      createRecords('time_entry', MULTI_PAGE_COUNT, context, { task_id: context.first, date: '2027-01-01 00:00:00' }),
     ],
   ],
-  '/users': (place) => [
+  '/users': (context) => [
     [
       'users',
-      createRows(MAX_PAGE_SIZE, place.first, (id) => ({
-        ...{ account_id: place.accountId, user_id: id, role: 'member', email: `${largestText(240)}${id}@x` },
+      createRows(MAX_PAGE_SIZE, context.first, (id) => ({
+        ...{ account_id: context.accountId, user_id: id, role: 'member', email: `${largestText(240)}${id}@x` },
         ...{ first_name: largestText(100), last_name: largestText(100) },
       })),
     ],

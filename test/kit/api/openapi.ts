@@ -4,7 +4,7 @@ import type { Json } from '../service/service.ts';
 /** One operation of an OpenAPI document. `node` is its operation object in the document. */
 export type Operation = { readonly method: string; readonly path: string; readonly node: Json };
 
-const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
+const HTTP_METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
 /** Returns a path without the names of its ids. OpenAPI treats two paths with the same shape as the same path. */
 export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
@@ -13,15 +13,15 @@ export const shapeOf = (path: string) => path.replace(/\{\w*\}/g, '{}');
 export function operationsOf(document: Json): Operation[] {
   return Object.entries<Json>(inlineReferences(document).paths ?? {}).flatMap(([path, item]) =>
     Object.keys(item)
-      .filter((method) => METHODS.includes(method))
+      .filter((method) => HTTP_METHODS.includes(method))
       .map((method) => ({ method: method.toUpperCase(), path, node: item[method] })),
   );
 }
 
 /** Returns the violations of the structure that OpenAPI 3.1 requires. The list is empty for a valid document. */
-export function structuralFaults(document: Json): string[] {
-  const dangling = referencesIn(document).filter((ref) => resolveReference(document, ref) === undefined);
-  if (dangling.length > 0) return dangling.map((ref) => `${ref} has no target`);
+export function findStructuralViolations(document: Json): string[] {
+  const danglingReferences = referencesIn(document).filter((ref) => resolveReference(document, ref) === undefined);
+  if (danglingReferences.length > 0) return danglingReferences.map((ref) => `${ref} has no target`);
   const faults: string[] = [];
   const expect = (holds: unknown, fault: string) => {
     if (!holds) faults.push(fault);
@@ -39,28 +39,28 @@ export function structuralFaults(document: Json): string[] {
   for (const id of duplicatesIn(operations.map(({ node }) => node.operationId)))
     faults.push(`operationId ${id} is not unique`);
   const ajv = createAjv();
-  for (const operation of operations) faults.push(...operationFaults(document, operation, ajv));
+  for (const operation of operations) faults.push(...findOperationViolations(document, operation, ajv));
   return faults;
 }
 
-function operationFaults(document: Json, { method, path, node }: Operation, ajv: Ajv2020): string[] {
+function findOperationViolations(document: Json, { method, path, node }: Operation, ajv: Ajv2020): string[] {
   const faults: string[] = [];
   const expect = (holds: unknown, fault: string) => {
     if (!holds) faults.push(`${method} ${path}: ${fault}`);
   };
   expect(/^\w+$/.test(node.operationId ?? ''), 'operationId is missing');
   const parameters: Json[] = node.parameters ?? [];
-  const inPath = parameters.filter((one) => one.in === 'path');
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+  const pathParameters = parameters.filter((one) => one.in === 'path');
+  const pathNames = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
   expect(
     isSameSet(
-      names,
-      inPath.map((one) => one.name),
+      pathNames,
+      pathParameters.map((one) => one.name),
     ),
     'the ids of the path are not its path parameters',
   );
   expect(
-    inPath.every((one) => one.required === true),
+    pathParameters.every((one) => one.required === true),
     'a path parameter is not required',
   );
   expect(
@@ -117,7 +117,7 @@ export type ResponseCheck = (answer: {
 }) => string | undefined;
 
 /** Creates a check of responses that is stricter than the document: undocumented fields are violations. */
-export function responseValidator(document: Json): ResponseCheck {
+export function createResponseCheck(document: Json): ResponseCheck {
   const operations = new Map(operationsOf(document).map((one) => [`${one.method} ${shapeOf(one.path)}`, one.node]));
   const ajv = createAjv();
   const validators = new Map<unknown, ValidateFunction>();
@@ -157,32 +157,34 @@ const inlinedDocuments = new WeakMap<Json, Json>();
 function inlineReferences(document: Json): Json {
   const cached = inlinedDocuments.get(document);
   if (cached !== undefined) return cached;
-  const replaced = (node: Json): Json => {
-    if (Array.isArray(node)) return node.map(replaced);
+  const inlineNode = (node: Json): Json => {
+    if (Array.isArray(node)) return node.map(inlineNode);
     if (typeof node !== 'object' || node === null) return node;
     const { $ref, ...own } = node;
-    const parts = Object.fromEntries(Object.entries(own).map(([name, part]) => [name, replaced(part)]));
-    return typeof $ref === 'string' ? { ...replaced(resolveReference(document, $ref)), ...parts } : parts;
+    const parts = Object.fromEntries(Object.entries(own).map(([name, part]) => [name, inlineNode(part)]));
+    return typeof $ref === 'string' ? { ...inlineNode(resolveReference(document, $ref)), ...parts } : parts;
   };
-  const made = replaced(document);
-  inlinedDocuments.set(document, made);
-  return made;
+  const inlinedDocument = inlineNode(document);
+  inlinedDocuments.set(document, inlinedDocument);
+  return inlinedDocument;
 }
 
 /** Returns the schema with `additionalProperties: false` for every object. */
 function forbidExtraFields(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(forbidExtraFields);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const inside = Object.fromEntries(Object.entries(schema).map(([word, value]) => [word, forbidExtraFields(value)]));
+  const strictSchema = Object.fromEntries(
+    Object.entries(schema).map(([word, value]) => [word, forbidExtraFields(value)]),
+  );
   return schema.type === 'object' && schema.properties !== undefined
-    ? { ...inside, additionalProperties: false }
-    : inside;
+    ? { ...strictSchema, additionalProperties: false }
+    : strictSchema;
 }
 
 function referencesIn(node: Json): string[] {
   if (typeof node !== 'object' || node === null) return [];
-  const own = typeof node.$ref === 'string' ? [node.$ref] : [];
-  return [...own, ...Object.values(node).flatMap(referencesIn)];
+  const ownReferences = typeof node.$ref === 'string' ? [node.$ref] : [];
+  return [...ownReferences, ...Object.values(node).flatMap(referencesIn)];
 }
 
 function resolveReference(document: Json, ref: string): Json {

@@ -17,10 +17,10 @@ const deps: ConsoleDeps = {
   random: systemRandom,
   log: createLog('silent'),
   baseUrl: () => '',
-  passphrases: new PassphraseHasher(systemRandom, SCRYPT_COST),
-  throttle: new LoginThrottle(systemClock),
-  onRefused: () => undefined,
-  isTaken: async () => false,
+  passphraseHasher: new PassphraseHasher(systemRandom, SCRYPT_COST),
+  loginThrottle: new LoginThrottle(systemClock),
+  onSignInRefused: () => undefined,
+  isTargetTaken: async () => false,
 };
 
 /** The routes that both the API group and the console group have. */
@@ -29,11 +29,11 @@ export const apiRoutes = createApiRoutes(deps);
 export const consoleOnlyRoutes = createConsoleRoutes(deps);
 
 /** The public routes, which need no authentication. */
-export const publicRouteRows = createPublicRoutes(deps);
+export const publicRoutes = createPublicRoutes(deps);
 
 /** Sends the request of a curl command line, with the credentials of a person in place of the variables. */
-export async function runCurl(curl: string, { domain, key }: ApiUser): Promise<Response> {
-  const line = curl
+export async function runCurl(curlCommand: string, { domain, key }: ApiUser): Promise<Response> {
+  const line = curlCommand
     .replaceAll('\\\n', '')
     .replaceAll('"key: $CARILLON_KEY"', `'key: ${key}'`)
     .replaceAll('"domain: $CARILLON_DOMAIN"', `'domain: ${domain}'`);
@@ -51,8 +51,8 @@ export async function runCurl(curl: string, { domain, key }: ApiUser): Promise<R
 }
 
 /** Runs a line of SDK code, `await carillon.…;`. */
-export async function runSdkLine(sdk: string, carillon: Carillon): Promise<unknown> {
-  const call = /^await (carillon\.[\s\S]+);$/m.exec(sdk)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
+export async function runSdkLine(sdkLine: string, carillon: Carillon): Promise<unknown> {
+  const call = /^await (carillon\.[\s\S]+);$/m.exec(sdkLine)?.[1]?.replace('wait: 30', 'wait: 0') ?? '';
   const source = `export default (carillon) => ${call};`;
   const { default: run }: { default: (carillon: Carillon) => Promise<unknown> } = await import(
     `data:text/javascript,${encodeURIComponent(source)}`

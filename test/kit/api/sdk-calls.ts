@@ -11,9 +11,9 @@ export type SdkCall = {
   /** HTTP method and path shape of the request: `PUT /events/{}`. */
   readonly routeShape: string;
   /** Index of the argument that becomes the body. */
-  readonly body: number | undefined;
+  readonly bodyArgumentIndex: number | undefined;
   /** Index of the argument that becomes the query. */
-  readonly query: number | undefined;
+  readonly queryArgumentIndex: number | undefined;
   readonly headers: Headers;
   readonly signal: AbortSignal | null | undefined;
 };
@@ -44,13 +44,13 @@ function argumentsOf(method: string): readonly unknown[] {
 /** The options that every method is called with, in addition to the signal. */
 export const OPTIONS = { ifMatch: '"tag"', idempotencyKey: 'word' };
 
-type SdkMethod = (...given: unknown[]) => unknown;
+type SdkMethod = (...args: unknown[]) => unknown;
 
 /** Calls every method of every resource of the SDK, including the console's, and returns the requests. */
-export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
+export async function recordSdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
   const calls: SdkCall[] = [];
-  for (const [resourceType, own] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
-    const names = typeof own === 'function' ? [''] : Object.keys(own);
+  for (const [resourceType, resourceMethods] of Object.entries(new CarillonConsole({ baseUrl: 'http://127.0.0.1' }))) {
+    const names = typeof resourceMethods === 'function' ? [''] : Object.keys(resourceMethods);
     for (const name of names) calls.push(await recordCall(resourceType, name, signal));
   }
   return calls;
@@ -58,33 +58,33 @@ export async function sdkCalls(signal?: AbortSignal): Promise<SdkCall[]> {
 
 async function recordCall(resourceType: string, name: string, signal: AbortSignal | undefined): Promise<SdkCall> {
   const method = name === '' ? resourceType : `${resourceType}.${name}`;
-  const given = argumentsOf(method);
+  const args = argumentsOf(method);
   const requests: SdkCall[] = [];
   const client = new CarillonConsole({
     baseUrl: 'http://127.0.0.1',
-    async fetch(address, { method: verb, body, headers, signal }) {
+    async fetch(address, { method: httpMethod, body, headers, signal }) {
       const { pathname } = new URL(address);
       const path = pathname.replace('/console/api', '').replace(/\/1(?=\/|$)/g, '/{}');
-      const input = given.findIndex((one) => typeof one === 'object');
+      const inputIndex = args.findIndex((one) => typeof one === 'object');
       requests.push({
         method,
-        routeShape: `${verb} ${path}`,
-        body: input >= 0 && body === JSON.stringify(given[input]) ? input : undefined,
-        query: verb === 'GET' && input >= 0 ? input : undefined,
+        routeShape: `${httpMethod} ${path}`,
+        bodyArgumentIndex: inputIndex >= 0 && body === JSON.stringify(args[inputIndex]) ? inputIndex : undefined,
+        queryArgumentIndex: httpMethod === 'GET' && inputIndex >= 0 ? inputIndex : undefined,
         headers: new Headers(headers),
         signal,
       });
       return Response.json({ id: '1', data: [], paging: { offset: 0, limit: 1000, total_records: 0 }, next: '' });
     },
   });
-  const own: unknown = Reflect.get(client, resourceType);
-  const call = (name === '' ? own : Reflect.get(Object(own), name)) as SdkMethod;
-  const result = call(...given, { ...OPTIONS, signal });
+  const resourceMethods: unknown = Reflect.get(client, resourceType);
+  const call = (name === '' ? resourceMethods : Reflect.get(Object(resourceMethods), name)) as SdkMethod;
+  const result = call(...args, { ...OPTIONS, signal });
   // Every method gets the same response. Ignore errors about its shape, because only the request matters.
   await Promise.resolve(isGenerator(result) ? result.next() : result).catch(() => undefined);
-  const [one] = requests;
-  if (one === undefined) throw new Error(`${method} sent no request: add its arguments above`);
-  return one;
+  const [sentCall] = requests;
+  if (sentCall === undefined) throw new Error(`${method} sent no request: add its arguments above`);
+  return sentCall;
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator {
@@ -105,49 +105,59 @@ type Gives<M> = M extends (...given: never) => AsyncGenerator<infer T> ? T : M e
 `;
 
 /** Returns the assertions that the SDK types match the route schemas, for each field of each argument and response. */
-export function typeAssertionsOf(calls: readonly SdkCall[], rows: readonly Route[]): TypeAssertion[] {
+export function typeAssertionsOf(calls: readonly SdkCall[], routes: readonly Route[]): TypeAssertion[] {
   return calls.flatMap((call) => {
-    const row = rows.find((one) => routeShapeOf(one) === call.routeShape);
-    if (row === undefined) return [{ description: `${call.method} reaches a row`, type: 'never' }];
+    const route = routes.find((one) => routeShapeOf(one) === call.routeShape);
+    if (route === undefined) return [{ description: `${call.method} reaches a row`, type: 'never' }];
     const type = `CarillonConsole${call.method
       .split('.')
       .map((name) => `['${name}']`)
       .join('')}`;
-    const { body, query } = call;
+    const { bodyArgumentIndex, queryArgumentIndex } = call;
     return [
-      ...(body === undefined
+      ...(bodyArgumentIndex === undefined
         ? []
-        : fieldAssertions(`${call.method} takes`, `Taken<${type}, ${body}>`, row.body ?? {}, jsonTypeOf)),
-      ...(query === undefined
+        : fieldAssertions(
+            `${call.method} takes`,
+            `Taken<${type}, ${bodyArgumentIndex}>`,
+            route.bodySchema ?? {},
+            jsonTypeOf,
+          )),
+      ...(queryArgumentIndex === undefined
         ? []
-        : fieldAssertions(`${call.method} asks`, `Taken<${type}, ${query}>`, querySchemaOf(call, row), queryTypeOf)),
-      ...resultAssertions(call.method, `Gives<${type}>`, row.responseSchema),
+        : fieldAssertions(
+            `${call.method} asks`,
+            `Taken<${type}, ${queryArgumentIndex}>`,
+            querySchemaOf(call, route),
+            queryTypeOf,
+          )),
+      ...resultAssertions(call.method, `Gives<${type}>`, route.responseSchema),
     ];
   });
 }
 
 /** Returns the assertions that the result type of a method matches the schema of the response. */
-function resultAssertions(method: string, type: string, answer: JsonSchema): TypeAssertion[] {
-  if (answer.type === 'array') return [{ description: `${method} gives nothing`, type: `Same<${type}, void>` }];
-  const { data, ...around } = propertiesOf(answer);
-  if (data === undefined) return fieldAssertions(`${method} gives`, type, answer, jsonTypeOf);
+function resultAssertions(method: string, type: string, responseSchema: JsonSchema): TypeAssertion[] {
+  if (responseSchema.type === 'array') return [{ description: `${method} gives nothing`, type: `Same<${type}, void>` }];
+  const { data, ...around } = propertiesOf(responseSchema);
+  if (data === undefined) return fieldAssertions(`${method} gives`, type, responseSchema, jsonTypeOf);
   if (data.type !== 'array') return fieldAssertions(`${method} gives`, type, data, jsonTypeOf);
   const item = (data.items ?? {}) as JsonSchema;
   if (/\.(each|follow)$/.test(method)) return fieldAssertions(`${method} gives`, type, item, jsonTypeOf);
   // The SDK reads `next` from the `Link` header.
-  const read = 'paging' in around ? { ...around, next: { type: 'string' } } : around;
-  const outer: JsonSchema = { ...answer, required: Object.keys(around), properties: read };
+  const outerProperties = 'paging' in around ? { ...around, next: { type: 'string' } } : around;
+  const outerSchema: JsonSchema = { ...responseSchema, required: Object.keys(around), properties: outerProperties };
   return [
-    ...fieldAssertions(`${method} gives`, `Omit<${type}, 'data'>`, outer, jsonTypeOf),
+    ...fieldAssertions(`${method} gives`, `Omit<${type}, 'data'>`, outerSchema, jsonTypeOf),
     ...fieldAssertions(`${method} lists`, `${type}['data'][number]`, item, jsonTypeOf),
   ];
 }
 
 /** Parameters that an SDK method does not expose: a stream has no limit and always waits. */
-const OMITTED: Readonly<Record<string, readonly string[]>> = { follow: ['limit', 'wait'] };
+const OMITTED_PARAMETERS: Readonly<Record<string, readonly string[]>> = { follow: ['limit', 'wait'] };
 
 function querySchemaOf({ method }: SdkCall, { parameters }: { parameters: QueryParameters }): JsonSchema {
-  const omitted = OMITTED[method.split('.').at(-1) ?? ''] ?? [];
+  const omitted = OMITTED_PARAMETERS[method.split('.').at(-1) ?? ''] ?? [];
   const included = Object.entries(parameters).filter(([name]) => !omitted.includes(name));
   return { properties: Object.fromEntries(included.map(([name, { schema }]) => [name, schema])) };
 }

@@ -42,7 +42,7 @@ export async function openStoreAt(
 
 /** Runs a query on a separate connection, concurrently with the service on the database. */
 export function queryRows(database: string, query: string): Promise<Json[]> {
-  return withStore(database, (runQuery) => runQuery(query));
+  return withQueryRunner(database, (runQuery) => runQuery(query));
 }
 
 /**
@@ -54,7 +54,7 @@ export async function readAllBytes(database: string): Promise<Buffer> {
   if (value.scheme === 'sqlite') {
     return Buffer.concat([value.path, `${value.path}-wal`].filter(existsSync).map((file) => readFileSync(file)));
   }
-  const all = await withStore(database, async (runQuery) => {
+  const allRows = await withQueryRunner(database, async (runQuery) => {
     // Read weekly partitions through their parent tables, because retention may drop a partition meanwhile.
     const tables = await runQuery(`
       select relname as name from pg_class
@@ -63,10 +63,10 @@ export async function readAllBytes(database: string): Promise<Buffer> {
     for (const { name } of tables) rows.push(await runQuery(`select * from "${name}"`));
     return rows;
   });
-  return Buffer.from(JSON.stringify(all));
+  return Buffer.from(JSON.stringify(allRows));
 }
 
-async function withStore<T>(
+async function withQueryRunner<T>(
   database: string,
   read: (runQuery: (query: string) => Promise<Json[]>) => Promise<T>,
 ): Promise<T> {
@@ -89,7 +89,7 @@ export async function copyDatabase(context: Cleanup, database: string): Promise<
   const name = url.pathname.slice(1);
   const copy = `${name}_copy`;
   url.pathname = '/postgres';
-  const run = async (statement: string) => {
+  const runStatement = async (statement: string) => {
     const client = new pg.Client({ connectionString: url.href });
     await client.connect();
     try {
@@ -98,9 +98,9 @@ export async function copyDatabase(context: Cleanup, database: string): Promise<
       await client.end();
     }
   };
-  await run(`create database ${copy} template ${name}`);
-  atEnd(context, () => run(`drop database if exists ${copy} with (force)`));
-  const address = new URL(database);
-  address.pathname = `/${copy}`;
-  return address.href;
+  await runStatement(`create database ${copy} template ${name}`);
+  atEnd(context, () => runStatement(`drop database if exists ${copy} with (force)`));
+  const copyUrl = new URL(database);
+  copyUrl.pathname = `/${copy}`;
+  return copyUrl.href;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import pg from 'pg';
 import { withCleanup } from '../cleanup.ts';
-import { TEST_EPOCH } from '../clock.ts';
+import { TEST_CLOCK_START } from '../clock.ts';
 import { sharedStores } from '../service/stores.ts';
 import { newServiceDatabase } from './postgres-databases.ts';
 
@@ -37,7 +37,7 @@ for (const { test } of sharedStores) {
     const weeks = "select relname from pg_class where relname ~ '^attempts_w[0-9]+$' order by 1";
     const far = 'create table attempts_w1 partition of attempts for values from (604800000) to (1209600000)';
     const [before = []] = (await runInTestDatabase(weeks)).found;
-    for (const now of [Date.now(), TEST_EPOCH])
+    for (const now of [Date.now(), TEST_CLOCK_START])
       assert.ok(
         before.some(({ relname }) => relname === `attempts_w${Math.floor(now / 604_800_000)}`),
         String(now),

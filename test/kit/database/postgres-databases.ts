@@ -2,16 +2,16 @@ import pg from 'pg';
 import { systemClock } from '../../../src/clock.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { testClock } from '../clock.ts';
+import { createTestClock } from '../clock.ts';
 import { openOptionsOf } from './database.ts';
-import { serverAddress } from './postgres.ts';
+import { getTestServerUrl } from './postgres.ts';
 
 /** Environment variable that passes the name of the template database to the processes of a test run. */
-const TEMPLATE = 'TEST_DATABASE_TEMPLATE';
+const TEMPLATE_VARIABLE = 'TEST_DATABASE_TEMPLATE';
 /** Environment variable with the hash of the template's schema and settings. */
-const TEMPLATE_SHAPE = 'TEST_DATABASE_SHAPE';
+const SHAPE_VARIABLE = 'TEST_DATABASE_SHAPE';
 /** Environment variable with the names of the template's weekly partitions. */
-const TEMPLATE_PARTITIONS = 'TEST_DATABASE_RANGES';
+const PARTITIONS_VARIABLE = 'TEST_DATABASE_RANGES';
 
 /** Size limit for reuse: to empty a larger database would take as long as to copy the template. */
 const MAX_REUSED_BYTES = 32 * 1024 * 1024;
@@ -20,7 +20,7 @@ const MAX_REUSED_BYTES = 32 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 5_000;
 
 /** SQLSTATE codes of a rename when another process took the database first: it does not exist, or it is in use. */
-const TAKEN_BY_ANOTHER = new Set(['3D000', '55006']);
+const DATABASE_TAKEN_CODES = new Set(['3D000', '55006']);
 
 /**
  * Query for a hash of everything except rows that a test could change: columns, indexes, triggers, settings,
@@ -60,10 +60,10 @@ let databaseCount = 0;
 
 /** Creates an empty database on the test server and drops it when the test ends. */
 export async function newPostgresDatabase(context: Cleanup): Promise<string> {
-  const name = newName();
+  const name = createDatabaseName();
   await copyTemplate('template1', name);
   atEnd(context, () => dropDatabase(name));
-  return addressOf(name);
+  return databaseUrlOf(name);
 }
 
 /**
@@ -72,39 +72,39 @@ export async function newPostgresDatabase(context: Cleanup): Promise<string> {
  * copy the template again.
  */
 export async function newServiceDatabase(context: Cleanup): Promise<string> {
-  const template = process.env[TEMPLATE];
+  const template = process.env[TEMPLATE_VARIABLE];
   if (template === undefined) return newPostgresDatabase(context);
-  const name = newName();
+  const name = createDatabaseName();
   if (!(await claimEmptiedDatabase(template, name))) await copyTemplate(template, name);
   atEnd(context, async () => {
     const isReusable =
       (await withDatabase(name, emptyDatabase)) && (await renameDatabase(name, `${template}_emptied_${name}`));
     if (!isReusable) await dropDatabase(name);
   });
-  return addressOf(name);
+  return databaseUrlOf(name);
 }
 
 /** Creates the template of service databases, with the weekly partitions that most tests need. */
 export async function createTemplate(): Promise<void> {
   const name = `carillon_template_${process.pid}`;
   await runOnServer(`create database ${name}`);
-  for (const clock of [systemClock, testClock()]) {
-    const store = await openStore({ ...openOptionsOf(await addressOf(name)), openAs: 'command', clock });
+  for (const clock of [systemClock, createTestClock()]) {
+    const store = await openStore({ ...openOptionsOf(await databaseUrlOf(name)), openAs: 'command', clock });
     await store.close();
   }
-  process.env[TEMPLATE] = name;
-  process.env[TEMPLATE_SHAPE] = (await withDatabase(name, readShape)).shape;
-  process.env[TEMPLATE_PARTITIONS] = (await withDatabase(name, readPartitions)).join();
+  process.env[TEMPLATE_VARIABLE] = name;
+  process.env[SHAPE_VARIABLE] = (await withDatabase(name, readShape)).shape;
+  process.env[PARTITIONS_VARIABLE] = (await withDatabase(name, readPartitions)).join();
 }
 
 /** Drops the template and its copies, for a server that outlives the tests. */
 export async function dropTemplate(): Promise<void> {
-  const template = process.env[TEMPLATE];
+  const template = process.env[TEMPLATE_VARIABLE];
   if (template === undefined) return;
   for (const name of [...(await emptiedDatabasesOf(template)), template]) await dropDatabase(name);
 }
 
-function newName(): string {
+function createDatabaseName(): string {
   databaseCount += 1;
   return `carillon_${process.pid}_${databaseCount}`;
 }
@@ -124,7 +124,7 @@ async function claimEmptiedDatabase(template: string, name: string): Promise<boo
 }
 
 async function emptiedDatabasesOf(template: string): Promise<string[]> {
-  return withConnection(await serverAddress(), async (client) => {
+  return withConnection(await getTestServerUrl(), async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       'select datname from pg_database where starts_with(datname, $1) order by random()',
       [`${template}_emptied_`],
@@ -134,12 +134,12 @@ async function emptiedDatabasesOf(template: string): Promise<string[]> {
 }
 
 /** Takes ownership of a database. When several processes rename the same database, only one of them succeeds. */
-async function renameDatabase(name: string, to: string): Promise<boolean> {
+async function renameDatabase(name: string, targetName: string): Promise<boolean> {
   try {
-    await runOnServer(`alter database ${name} rename to ${to}`);
+    await runOnServer(`alter database ${name} rename to ${targetName}`);
     return true;
   } catch (error) {
-    if (error instanceof pg.DatabaseError && TAKEN_BY_ANOTHER.has(error.code ?? '')) return false;
+    if (error instanceof pg.DatabaseError && DATABASE_TAKEN_CODES.has(error.code ?? '')) return false;
     throw error;
   }
 }
@@ -154,11 +154,11 @@ async function emptyDatabase(client: pg.Client): Promise<boolean> {
     select pg_terminate_backend(pid, ${CLOSE_TIMEOUT_MS}) as gone from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`);
   if (rows.some(({ gone }) => !gone)) return false;
-  const kept = process.env[TEMPLATE_PARTITIONS]?.split(',') ?? [];
-  const added = (await readPartitions(client)).filter((range) => !kept.includes(range));
-  if (added.length > 0) await client.query(`drop table ${added.join()}`);
+  const keptPartitions = process.env[PARTITIONS_VARIABLE]?.split(',') ?? [];
+  const addedPartitions = (await readPartitions(client)).filter((range) => !keptPartitions.includes(range));
+  if (addedPartitions.length > 0) await client.query(`drop table ${addedPartitions.join()}`);
   const { shape, bytes } = await readShape(client);
-  if (shape !== process.env[TEMPLATE_SHAPE] || bytes > MAX_REUSED_BYTES) return false;
+  if (shape !== process.env[SHAPE_VARIABLE] || bytes > MAX_REUSED_BYTES) return false;
   await client.query(DELETE_ALL_ROWS);
   return true;
 }
@@ -174,22 +174,22 @@ async function readPartitions(client: pg.Client): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function addressOf(name: string): Promise<string> {
-  const url = new URL(await serverAddress());
+async function databaseUrlOf(name: string): Promise<string> {
+  const url = new URL(await getTestServerUrl());
   url.pathname = `/${name}`;
   return url.href;
 }
 
 async function runOnServer(statement: string): Promise<void> {
-  await withConnection(await serverAddress(), (client) => client.query(statement));
+  await withConnection(await getTestServerUrl(), (client) => client.query(statement));
 }
 
 async function withDatabase<T>(name: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  return withConnection(await addressOf(name), work);
+  return withConnection(await databaseUrlOf(name), work);
 }
 
-async function withConnection<T>(address: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: address });
+async function withConnection<T>(databaseUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     return await work(client);

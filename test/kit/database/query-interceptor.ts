@@ -7,21 +7,21 @@ import type { Queries } from '../../../src/store/store.ts';
 export class QueryInterceptor implements KyselyPlugin {
   #gate: PromiseWithResolvers<void> | undefined;
   #delayStarted = Promise.withResolvers<void>();
-  #table = '';
-  readonly #results: string[] = [];
+  #delayedTable = '';
+  readonly #readTables: string[] = [];
   /** Number of the next queries that fail. Tests set it. */
-  failures = 0;
+  remainingFailures = 0;
 
   /** Returns how often this table has been read so far. */
   countReads(table: string): number {
-    return this.#results.filter((tables) => tables.includes(`"${table}"`)).length;
+    return this.#readTables.filter((tables) => tables.includes(`"${table}"`)).length;
   }
 
   /** Delays the next result from this table until `release()` is called. Resolves when the delay begins. */
   delayNext(table: string): Promise<void> {
     this.#gate = Promise.withResolvers();
     this.#delayStarted = Promise.withResolvers();
-    this.#table = table;
+    this.#delayedTable = table;
     return this.#delayStarted.promise;
   }
 
@@ -31,21 +31,21 @@ export class QueryInterceptor implements KyselyPlugin {
     this.#gate = undefined;
   }
 
-  readonly #tables = new WeakMap<object, string>();
+  readonly #tablesByQuery = new WeakMap<object, string>();
 
   transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
-    this.#tables.set(queryId, JSON.stringify('from' in node ? node.from : ''));
+    this.#tablesByQuery.set(queryId, JSON.stringify('from' in node ? node.from : ''));
     this.#failIfRequested();
     return node;
   };
 
   transformResult: KyselyPlugin['transformResult'] = async ({ result, queryId }) => {
-    await this.#delayIfGated(this.#tables.get(queryId) ?? '');
+    await this.#delayIfGated(this.#tablesByQuery.get(queryId) ?? '');
     return result;
   };
 
   /** Returns the queries of a store with this plugin installed. */
-  over(queries: Queries): Queries {
+  installOn(queries: Queries): Queries {
     const read = queries.withPlugin(this);
     registerRunner(read, async (sql, parameters) => {
       this.#failIfRequested();
@@ -57,15 +57,15 @@ export class QueryInterceptor implements KyselyPlugin {
   }
 
   #failIfRequested(): void {
-    if (this.failures === 0) return;
-    this.failures -= 1;
+    if (this.remainingFailures === 0) return;
+    this.remainingFailures -= 1;
     throw new Error('the disk is slow to wake');
   }
 
   async #delayIfGated(tables: string): Promise<void> {
-    this.#results.push(tables);
+    this.#readTables.push(tables);
     const gate = this.#gate;
-    if (gate === undefined || !tables.includes(`"${this.#table}"`)) return;
+    if (gate === undefined || !tables.includes(`"${this.#delayedTable}"`)) return;
     this.#delayStarted.resolve();
     await gate.promise;
   }
@@ -76,7 +76,7 @@ export class ReadCounter implements KyselyPlugin {
   /** Largest number of characters, and of rows, that one event-loop iteration has read. */
   maximum = { characters: 0, rows: 0 };
   /** Characters and rows read so far in this event-loop iteration. */
-  #current = { characters: 0, rows: 0 };
+  #currentIteration = { characters: 0, rows: 0 };
   #isCounting = false;
 
   readonly transformQuery: KyselyPlugin['transformQuery'] = ({ node }) => node;
@@ -87,7 +87,7 @@ export class ReadCounter implements KyselyPlugin {
   };
 
   /** Returns the queries of a store with this plugin installed. */
-  over(queries: Queries): Queries {
+  installOn(queries: Queries): Queries {
     const read = queries.withPlugin(this);
     registerRunner(read, async (sql, parameters) => {
       const { rows } = await queries.executeQuery(CompiledQuery.raw(sql, [...parameters]));
@@ -102,18 +102,18 @@ export class ReadCounter implements KyselyPlugin {
       this.#isCounting = true;
       setImmediate(() => {
         this.#isCounting = false;
-        this.#current = { characters: 0, rows: 0 };
+        this.#currentIteration = { characters: 0, rows: 0 };
       });
     }
     for (const row of rows) {
-      this.#current.rows += 1;
+      this.#currentIteration.rows += 1;
       for (const value of Object.values(row as object)) {
-        if (typeof value === 'string') this.#current.characters += value.length;
+        if (typeof value === 'string') this.#currentIteration.characters += value.length;
       }
     }
     this.maximum = {
-      characters: Math.max(this.maximum.characters, this.#current.characters),
-      rows: Math.max(this.maximum.rows, this.#current.rows),
+      characters: Math.max(this.maximum.characters, this.#currentIteration.characters),
+      rows: Math.max(this.maximum.rows, this.#currentIteration.rows),
     };
   }
 }
@@ -125,8 +125,8 @@ export type StatementSize = { rows: number };
  * Returns a SQLite driver that records the size of the largest statement. The size matters because a statement blocks
  * the event loop until it has run.
  */
-export function measuringSqlite(largest: StatementSize): typeof DatabaseSync {
-  const record = (rows: number | bigint) => {
+export function createMeasuringSqlite(largest: StatementSize): typeof DatabaseSync {
+  const recordRows = (rows: number | bigint) => {
     largest.rows = Math.max(largest.rows, Number(rows));
   };
   return class extends DatabaseSync {
@@ -135,12 +135,12 @@ export function measuringSqlite(largest: StatementSize): typeof DatabaseSync {
       const { all, run } = statement;
       statement.all = (...values: unknown[]) => {
         const rows = Reflect.apply(all, statement, values);
-        record(rows.length);
+        recordRows(rows.length);
         return rows;
       };
       statement.run = (...values: unknown[]) => {
         const result = Reflect.apply(run, statement, values);
-        record(result.changes);
+        recordRows(result.changes);
         return result;
       };
       return statement;

@@ -33,16 +33,16 @@ export type ConsoleFixture = {
   open(window?: ConsoleWindow): Promise<Page>;
 };
 
-let started: Promise<Browser> | undefined;
+let browserPromise: Promise<Browser> | undefined;
 
 /** Returns the browser, which all tests of a file share. */
 function sharedBrowser(): Promise<Browser> {
-  started ??= startBrowser();
-  return started;
+  browserPromise ??= startBrowser();
+  return browserPromise;
 }
 
 // Register the hook at file level: inside startBrowser() it would belong to the first test that needs a browser.
-after(async () => (await started)?.close());
+after(async () => (await browserPromise)?.close());
 
 /**
  * Collects the errors of a page and its requests to other hosts. openConsole() asserts at the end of the test that the
@@ -91,8 +91,8 @@ export async function openConsole(t: Cleanup, service: TestService, window: Cons
     // Requests that are aborted because the page closes are not errors.
     for (const routed of [context, ...context.pages()]) await routed.unrouteAll({ behavior: 'ignoreErrors' });
     await context.close();
-    const unexpected = errors.filter((error) => window.expects?.test(error) !== true);
-    assert.deepEqual(unexpected, [], 'nothing goes wrong in the page');
+    const unexpectedErrors = errors.filter((error) => window.expects?.test(error) !== true);
+    assert.deepEqual(unexpectedErrors, [], 'nothing goes wrong in the page');
   });
   if (window.as !== null && window.as !== undefined) {
     await (window.hasPassphrase ? setPassphrase : addSessionCookie)(context, service, window.as);
@@ -103,8 +103,8 @@ export async function openConsole(t: Cleanup, service: TestService, window: Cons
 }
 
 /** Adds a session cookie to the window. */
-async function addSessionCookie(context: BrowserContext, service: TestService, person: ApiUser): Promise<void> {
-  const { headers } = await service.signIn(person);
+async function addSessionCookie(context: BrowserContext, service: TestService, user: ApiUser): Promise<void> {
+  const { headers } = await service.signIn(user);
   const [name = '', value = ''] = headers.cookie?.split('=') ?? [];
   await context.addCookies([{ name, value, url: service.baseUrl, httpOnly: true, sameSite: 'Strict' }]);
 }
@@ -113,8 +113,8 @@ async function addSessionCookie(context: BrowserContext, service: TestService, p
 export const PASSPHRASE = 'correct horse battery staple';
 
 /** Sets the passphrase of a user through a one-time link, which also signs in this window. */
-async function setPassphrase(context: BrowserContext, service: TestService, person: ApiUser): Promise<void> {
-  const token = new URL(await service.createLink(person)).hash.replace('#/welcome/', '');
+async function setPassphrase(context: BrowserContext, service: TestService, user: ApiUser): Promise<void> {
+  const token = new URL(await service.createInvitationLink(user)).hash.replace('#/welcome/', '');
   const response = await context.request.post(`${service.baseUrl}/console/welcome`, {
     headers: { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
     data: { token, passphrase: PASSPHRASE },
@@ -123,7 +123,7 @@ async function setPassphrase(context: BrowserContext, service: TestService, pers
 }
 
 /** Common paths of Chromium. The variable TEST_BROWSER replaces them. */
-const COMMON_PATHS = [
+const CHROMIUM_PATHS = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
   '/usr/bin/google-chrome',
@@ -133,7 +133,7 @@ const COMMON_PATHS = [
 
 const require = createRequire(import.meta.url);
 
-type UnpackedChromium = { readonly executablePath: string; readonly libraries: string };
+type UnpackedChromium = { readonly executablePath: string; readonly libraryFolder: string };
 
 /**
  * Returns the Chromium of the npm package, which is unpacked once per machine. It runs only on Linux; other systems
@@ -144,15 +144,15 @@ async function unpackedChromium(): Promise<UnpackedChromium> {
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
   const folder = join(tmpdir(), `carillon-chromium-${version}`);
   if (!existsSync(folder)) await unpackChromium(module, folder);
-  return { executablePath: join(folder, 'chromium'), libraries: join(folder, 'al2023/lib') };
+  return { executablePath: join(folder, 'chromium'), libraryFolder: join(folder, 'al2023/lib') };
 }
 
 /** Unpacks into a temporary folder and renames it, so that other processes never see a partially unpacked folder. */
 async function unpackChromium(module: string, folder: string): Promise<void> {
-  const own = `${folder}.${process.pid}`;
-  mkdirSync(own, { recursive: true });
+  const temporaryFolder = `${folder}.${process.pid}`;
+  mkdirSync(temporaryFolder, { recursive: true });
   const { TMPDIR } = process.env;
-  process.env.TMPDIR = own;
+  process.env.TMPDIR = temporaryFolder;
   try {
     const { default: packed, inflate } = await import('@sparticuz/chromium');
     await packed.executablePath();
@@ -162,11 +162,11 @@ async function unpackChromium(module: string, folder: string): Promise<void> {
     else process.env.TMPDIR = TMPDIR;
   }
   try {
-    renameSync(own, folder);
+    renameSync(temporaryFolder, folder);
   } catch (error) {
     // If the folder exists, another process has renamed its own folder first.
     if (!existsSync(folder)) throw error;
-    rmSync(own, { recursive: true, force: true });
+    rmSync(temporaryFolder, { recursive: true, force: true });
   }
 }
 
@@ -184,15 +184,15 @@ const CHROMIUM_ARGUMENTS = [
 
 /** Starts the installed Chromium, or the Chromium of the npm package. */
 async function startBrowser(): Promise<Browser> {
-  const executablePath = process.env.TEST_BROWSER ?? COMMON_PATHS.find((path) => existsSync(path));
+  const executablePath = process.env.TEST_BROWSER ?? CHROMIUM_PATHS.find((path) => existsSync(path));
   if (executablePath !== undefined) return chromium.launch({ executablePath, args: CHROMIUM_ARGUMENTS });
-  const { executablePath: unpackedPath, libraries } = await unpackedChromium();
+  const { executablePath: unpackedPath, libraryFolder } = await unpackedChromium();
   try {
     return await chromium.launch({ executablePath: unpackedPath, args: CHROMIUM_ARGUMENTS });
   } catch (error) {
     // A minimal system lacks shared libraries that the browser links to. The package contains them.
     if (!String(error).includes('shared libraries')) throw error;
-    const env = { ...process.env, LD_LIBRARY_PATH: libraries };
+    const env = { ...process.env, LD_LIBRARY_PATH: libraryFolder };
     return chromium.launch({ executablePath: unpackedPath, args: CHROMIUM_ARGUMENTS, env });
   }
 }
@@ -205,7 +205,7 @@ type AxeViolation = {
 };
 
 /** Returns the accessibility violations that axe reports for the page, one line each. */
-export async function axeFindings(page: Page, where: string): Promise<readonly string[]> {
+export async function findAxeViolations(page: Page, pageLabel: string): Promise<readonly string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axeScript);
   const found = (await page.evaluate(`(async () => {
     const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
@@ -214,6 +214,6 @@ export async function axeFindings(page: Page, where: string): Promise<readonly s
     }));
   })()`)) as readonly AxeViolation[];
   return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${where}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
+    nodes.map(({ html, failureSummary }) => `${pageLabel}: ${id}: ${html.slice(0, 160)} ${failureSummary}`),
   );
 }

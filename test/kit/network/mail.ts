@@ -32,7 +32,7 @@ export type TestMailServer = {
   /** The accepted mails. */
   readonly acceptedMails: readonly ReceivedMail[];
   /** Returns the number of connections up to now. */
-  readonly connections: () => number;
+  readonly countConnections: () => number;
   /** Returns the reply to RCPT TO. */
   replyToRecipient: (address: string) => SmtpReply;
   /** Returns the reply to DATA. */
@@ -40,7 +40,7 @@ export type TestMailServer = {
   close(): Promise<void>;
 };
 
-const MESSAGES: Readonly<Record<string, string>> = {
+const ERROR_TEXT_BY_CODE: Readonly<Record<string, string>> = {
   '450': 'Try later',
   '550': 'No such user here',
   '554': '5.7.1 Not wanted',
@@ -55,11 +55,12 @@ export async function startMailServer(
   options: SMTPServerOptions & { port?: number } = {},
 ): Promise<TestMailServer> {
   const { port = 0, ...more } = options;
-  const [seen, taken]: [ReceivedMail[], ReceivedMail[]] = [[], []];
-  let connections = 0;
+  const [receivedMails, acceptedMails]: [ReceivedMail[], ReceivedMail[]] = [[], []];
+  let connectionCount = 0;
   const respond = (reply: SmtpReply, callback: (error?: Error) => void) => {
     if (reply === 'take') callback();
-    else if (reply !== 'hang') callback(Object.assign(new Error(MESSAGES[reply] ?? 'No'), { responseCode: reply }));
+    else if (reply !== 'hang')
+      callback(Object.assign(new Error(ERROR_TEXT_BY_CODE[reply] ?? 'No'), { responseCode: reply }));
   };
   const server = new SMTPServer({
     key: privateKey,
@@ -69,7 +70,7 @@ export async function startMailServer(
     disableReverseLookup: true,
     closeTimeout: 50,
     onConnect(_session, callback) {
-      connections += 1;
+      connectionCount += 1;
       callback();
     },
     onAuth({ username, password }, _session, callback) {
@@ -77,7 +78,7 @@ export async function startMailServer(
       else callback(new Error('Invalid user name or password'));
     },
     onRcptTo({ address }, _session, callback) {
-      respond(box.replyToRecipient(address), callback);
+      respond(mailServer.replyToRecipient(address), callback);
     },
     onData(stream, session, callback) {
       const chunks: Buffer[] = [];
@@ -87,9 +88,9 @@ export async function startMailServer(
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address).join(' and ');
         const mail = { ...parseMail(Buffer.concat(chunks).toString('latin1')), from, to, secure, user };
-        seen.push(mail);
-        const reply = box.replyToData(mail);
-        if (reply === 'take') taken.push(mail);
+        receivedMails.push(mail);
+        const reply = mailServer.replyToData(mail);
+        if (reply === 'take') acceptedMails.push(mail);
         respond(reply, callback);
       });
     },
@@ -104,16 +105,16 @@ export async function startMailServer(
     return closed;
   };
   atEnd(context, close);
-  const box: TestMailServer = {
+  const mailServer: TestMailServer = {
     port: (server.server.address() as AddressInfo).port,
-    receivedMails: seen,
-    acceptedMails: taken,
-    connections: () => connections,
+    receivedMails,
+    acceptedMails,
+    countConnections: () => connectionCount,
     replyToRecipient: () => 'take',
     replyToData: () => 'take',
     close,
   };
-  return box;
+  return mailServer;
 }
 
 type MimePart = Pick<ReceivedMail, 'headers'> & { readonly body: string };
@@ -122,11 +123,11 @@ function parseMail(raw: string): Pick<ReceivedMail, 'raw' | 'headers' | 'text' |
   const { headers, body } = parsePart(raw);
   const boundary = /boundary="([^"]+)"/.exec(headers.get('content-type') ?? '')?.[1];
   const parts = boundary === undefined ? [] : body.split(`--${boundary}`).slice(1, -1).map(parsePart);
-  const of = (type: string) => {
+  const decodePartOfType = (type: string) => {
     const part = parts.find((one) => one.headers.get('content-type')?.startsWith(type));
     return part === undefined ? '' : decodeBody(part);
   };
-  return { raw, headers, text: of('text/plain'), html: of('text/html') };
+  return { raw, headers, text: decodePartOfType('text/plain'), html: decodePartOfType('text/html') };
 }
 
 function parsePart(raw: string): MimePart {

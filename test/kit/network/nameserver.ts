@@ -7,9 +7,9 @@ import { atEnd, type Cleanup } from '../cleanup.ts';
 import type { ApiResponse, ApiUser, TestService } from '../service/service.ts';
 
 const RECORD_TYPES = { A: 1, CNAME: 5, AAAA: 28 } as const;
-export type Family = 'A' | 'AAAA';
+export type AddressFamily = 'A' | 'AAAA';
 
-export type DnsQuestion = { readonly name: string; readonly family: Family };
+export type DnsQuestion = { readonly name: string; readonly family: AddressFamily };
 
 /** Reply to a DNS query; with `silence`, the server sends nothing. */
 export type DnsReply =
@@ -35,7 +35,7 @@ export type NameServer = {
   /** All queries, in the order of arrival. */
   readonly queries: readonly DnsQuestion[];
   /** The resolver of the service, which queries only this server. */
-  resolver(clock?: Clock): ResolveName;
+  createResolver(clock?: Clock): ResolveName;
 };
 
 /** Starts a DNS server on loopback with scripted replies. */
@@ -44,29 +44,29 @@ export async function startNameServer(
   replyTo: (question: DnsQuestion) => DnsReply | Promise<DnsReply>,
   port = 0,
 ): Promise<NameServer> {
-  const asked: DnsQuestion[] = [];
+  const receivedQuestions: DnsQuestion[] = [];
   const socket = createSocket('udp4');
-  let open = true;
+  let isOpen = true;
   socket.on('message', async (query, peer) => {
-    const { question, end } = parseQuery(query);
-    asked.push(question);
+    const { question, endOffset } = parseQuery(query);
+    receivedQuestions.push(question);
     const reply = await replyTo(question);
-    if (reply !== 'silence' && open)
-      socket.send(encodeReply(query.subarray(0, end), question, reply), peer.port, peer.address);
+    if (reply !== 'silence' && isOpen)
+      socket.send(encodeReply(query.subarray(0, endOffset), question, reply), peer.port, peer.address);
   });
   socket.bind(port, '127.0.0.1');
   await once(socket, 'listening');
   atEnd(context, () => {
-    open = false;
+    isOpen = false;
     socket.close();
   });
-  const at = socket.address().port;
+  const boundPort = socket.address().port;
   return {
-    port: at,
-    queries: asked,
-    resolver: (clock) =>
+    port: boundPort,
+    queries: receivedQuestions,
+    createResolver: (clock) =>
       createResolver({
-        nameServers: [`127.0.0.1:${at}`],
+        nameServers: [`127.0.0.1:${boundPort}`],
         hostsFile: '/nonexistent',
         ...(clock === undefined ? {} : { clock }),
       }),
@@ -74,16 +74,16 @@ export async function startNameServer(
 }
 
 /** Parses the question of a DNS query. `endOffset` is the offset of the first byte after the question. */
-function parseQuery(query: Buffer): { question: DnsQuestion; end: number } {
+function parseQuery(query: Buffer): { question: DnsQuestion; endOffset: number } {
   const labels: string[] = [];
-  let at = 12;
-  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + length));
-    at += 1 + length;
+  let offset = 12;
+  for (let length = query.readUInt8(offset); length > 0; length = query.readUInt8(offset)) {
+    labels.push(query.toString('latin1', offset + 1, offset + 1 + length));
+    offset += 1 + length;
   }
-  const family = query.readUInt16BE(at + 1) === RECORD_TYPES.A ? 'A' : 'AAAA';
+  const family = query.readUInt16BE(offset + 1) === RECORD_TYPES.A ? 'A' : 'AAAA';
   // A resolver may use any case in the queried name (RFC 1035, 0x20 encoding).
-  return { question: { name: labels.join('.').toLowerCase(), family }, end: at + 5 };
+  return { question: { name: labels.join('.').toLowerCase(), family }, endOffset: offset + 5 };
 }
 
 function encodeReply(query: Buffer, { name, family }: DnsQuestion, reply: Exclude<DnsReply, 'silence'>): Buffer {
@@ -91,7 +91,7 @@ function encodeReply(query: Buffer, { name, family }: DnsQuestion, reply: Exclud
   const ttl = reply.ttl ?? 60;
   const aliases = names
     .slice(1)
-    .map((target, at) => encodeRecord(names[at] ?? '', RECORD_TYPES.CNAME, ttl, encodeName(target)));
+    .map((target, index) => encodeRecord(names[index] ?? '', RECORD_TYPES.CNAME, ttl, encodeName(target)));
   const addresses = (reply.addresses ?? [])
     .map((text) => ipaddr.parse(text))
     .filter((address) => (address.kind() === 'ipv4') === (family === 'A'))
@@ -125,7 +125,7 @@ function encodeName(name: string): Buffer {
 export type SlowResolver = {
   readonly resolve: ResolveName;
   /** Returns the number of waiting subscriptions. */
-  readonly waiting: () => number;
+  readonly countWaitingSubscriptions: () => number;
   /** Starts a subscription. Its response arrives after `release`. */
   subscribe(service: TestService, owner: ApiUser): Promise<ApiResponse>;
   release(): void;
@@ -133,17 +133,17 @@ export type SlowResolver = {
 
 export function createSlowResolver(): SlowResolver {
   const { promise, resolve } = Promise.withResolvers<{ addresses: string[] }>();
-  let waiting = 0;
-  let hooks = 0;
+  let waitingCount = 0;
+  let hookCount = 0;
   return {
     resolve: () => {
-      waiting += 1;
+      waitingCount += 1;
       return promise;
     },
-    waiting: () => waiting,
+    countWaitingSubscriptions: () => waitingCount,
     subscribe(service, owner) {
-      hooks += 1;
-      const hook = { target_url: `http://slow.example/${hooks}`, event: 'new_event' };
+      hookCount += 1;
+      const hook = { target_url: `http://slow.example/${hookCount}`, event: 'new_event' };
       return service.call(owner, 'POST', '/v2/hooks', hook);
     },
     release: () => resolve({ addresses: ['93.184.215.14'] }),

@@ -10,7 +10,7 @@ let nextPort = randomInt(MIN_PORT, MAX_PORT);
  * Returns a free port. This process returns a port again only after all other ports, because its caller may not listen
  * yet.
  */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = nextPort;
     nextPort = port + 1 < MAX_PORT ? port + 1 : MIN_PORT;

@@ -25,7 +25,7 @@ export type DatabaseProxy = {
   readonly connections: readonly ProxiedConnection[];
 };
 
-type ConnectionPair = { readonly client: Socket; readonly database: Socket; silent: boolean };
+type ConnectionPair = { readonly client: Socket; readonly database: Socket; isSilent: boolean };
 
 /**
  * Starts a proxy in front of the database at `databaseUrl`.
@@ -33,24 +33,24 @@ type ConnectionPair = { readonly client: Socket; readonly database: Socket; sile
  * @param delayMs delay of each direction in milliseconds; with a delay, a burst contains everything that the client
  * sent without waiting for a response
  */
-export async function startProxy(context: Cleanup, address: string, delayMs = 0): Promise<DatabaseProxy> {
-  const { hostname, port } = new URL(address);
-  const passages: ProxiedConnection[] = [];
+export async function startProxy(context: Cleanup, databaseUrl: string, delayMs = 0): Promise<DatabaseProxy> {
+  const { hostname, port } = new URL(databaseUrl);
+  const proxiedConnections: ProxiedConnection[] = [];
   const pairs = new Set<ConnectionPair>();
   let mode: 'open' | 'silent' | 'reset' = 'open';
-  let trigger: { text: string; fired: () => void } | undefined;
+  let trigger: { text: string; onFired: () => void } | undefined;
 
   const silence = () => {
     mode = 'silent';
-    for (const pair of pairs) pair.silent = true;
+    for (const pair of pairs) pair.isSilent = true;
   };
   const afterDelay = (run: () => void) => (delayMs === 0 ? run() : void setTimeout(run, delayMs));
   const checkTrigger = (chunk: Buffer) => {
     if (trigger === undefined || !chunk.includes(trigger.text)) return;
-    const { fired } = trigger;
+    const { onFired } = trigger;
     trigger = undefined;
     silence();
-    fired();
+    onFired();
   };
 
   const server = createServer((client) => {
@@ -59,13 +59,13 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     // A silent proxy accepts connections without forwarding them.
     if (mode === 'silent') return;
     const database = connect(Number(port), hostname);
-    const pair: ConnectionPair = { client, database, silent: false };
+    const pair: ConnectionPair = { client, database, isSilent: false };
     pairs.add(pair);
     const bursts: { text: string; at: number }[] = [];
-    passages.push({ bursts });
+    proxiedConnections.push({ bursts });
     let isAnswered = true;
     client.on('data', (chunk: Buffer) => {
-      if (pair.silent) return;
+      if (pair.isSilent) return;
       if (isAnswered) bursts.push({ text: '', at: performance.now() });
       isAnswered = false;
       const burst = bursts.at(-1);
@@ -74,9 +74,9 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
       checkTrigger(chunk);
     });
     database.on('data', (chunk: Buffer) => {
-      if (pair.silent) return;
+      if (pair.isSilent) return;
       afterDelay(() => {
-        if (pair.silent) return;
+        if (pair.isSilent) return;
         isAnswered = true;
         client.write(chunk);
         checkTrigger(chunk);
@@ -84,7 +84,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     });
     const onClose = (other: Socket) => () => {
       // A silenced connection does not forward its end either.
-      if (pair.silent) return;
+      if (pair.isSilent) return;
       pairs.delete(pair);
       afterDelay(() => other.destroy());
     };
@@ -92,27 +92,27 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     database.on('close', onClose(client));
     client.on('close', onClose(database));
   });
-  const open = new Set<Socket>();
+  const openSockets = new Set<Socket>();
   server.on('connection', (socket) => {
-    open.add(socket);
-    socket.on('close', () => open.delete(socket));
+    openSockets.add(socket);
+    socket.on('close', () => openSockets.delete(socket));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(context, async () => {
     for (const { database } of pairs) database.destroy();
-    for (const socket of open) socket.destroy();
+    for (const socket of openSockets) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   });
-  const proxied = new URL(address);
-  proxied.port = String((server.address() as AddressInfo).port);
-  proxied.hostname = '127.0.0.1';
+  const proxyUrl = new URL(databaseUrl);
+  proxyUrl.port = String((server.address() as AddressInfo).port);
+  proxyUrl.hostname = '127.0.0.1';
   return {
-    database: proxied.href,
-    connections: passages,
+    database: proxyUrl.href,
+    connections: proxiedConnections,
     silence,
     silenceAfter: (text) =>
       new Promise((resolve) => {
-        trigger = { text, fired: resolve };
+        trigger = { text, onFired: resolve };
       }),
     reset() {
       mode = 'reset';
@@ -125,7 +125,7 @@ export async function startProxy(context: Cleanup, address: string, delayMs = 0)
     resumeForwarding() {
       mode = 'open';
       for (const pair of pairs) {
-        if (!pair.silent) continue;
+        if (!pair.isSilent) continue;
         pair.database.destroy();
         pairs.delete(pair);
       }

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 export type Conversation = {
   readonly text: string;
   readonly statuses: readonly number[];
-  readonly closed: boolean;
+  readonly isClosed: boolean;
 };
 
 /**
@@ -16,24 +16,24 @@ export function sendRawBytes(baseUrl: string, bytes: string, timeoutMs = 3_000):
   const chunks: Buffer[] = [];
   const { promise, resolve } = Promise.withResolvers<Conversation>();
   const socket = connect(Number(port), hostname, () => socket.write(bytes, 'latin1'));
-  const done = (closed: boolean) => {
+  const finish = (isClosed: boolean) => {
     clearTimeout(timer);
     socket.destroy();
     const text = Buffer.concat(chunks).toString('latin1');
     const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
-    resolve({ text, statuses, closed });
+    resolve({ text, statuses, isClosed });
   };
-  const timer = setTimeout(() => done(false), timeoutMs);
+  const timer = setTimeout(() => finish(false), timeoutMs);
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.on('end', () => done(true));
+  socket.on('end', () => finish(true));
   // A connection that is reset while this side still writes also counts as closed.
   socket.on('error', () => undefined);
-  socket.on('close', () => done(true));
+  socket.on('close', () => finish(true));
   return promise;
 }
 
 /** Formats a request: its header lines, an empty line and the body. */
-export function requestText(lines: readonly string[], body = ''): string {
+export function formatRequest(lines: readonly string[], body = ''): string {
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
 
@@ -43,7 +43,7 @@ export type RawResponse = { readonly status: number; readonly head: string; read
  * Sends a request that `fetch` would reject or normalize: repeated headers, unusual methods, absolute URLs.
  * Lines are joined with CRLF, and `connection: close` is added.
  */
-export function rawRequest(baseUrl: string, lines: readonly string[], body = ''): Promise<RawResponse> {
+export function sendRawRequest(baseUrl: string, lines: readonly string[], body = ''): Promise<RawResponse> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

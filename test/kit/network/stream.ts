@@ -29,14 +29,14 @@ export type EventStream = {
 export async function openStream(
   context: Cleanup,
   { baseUrl }: TestService,
-  who: ApiUser,
+  user: ApiUser,
   path: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<EventStream> {
   const abort = new AbortController();
   atEnd(context, () => abort.abort());
   const response = await fetch(`${baseUrl}${path}`, {
-    headers: { accept: 'text/event-stream', ...who.headers, ...headers },
+    headers: { accept: 'text/event-stream', ...user.headers, ...headers },
     signal: abort.signal,
   });
   const messages: StreamMessage[] = [];

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { waitForConnections } from './wait-for-arrivals.ts';
+import { waitForSentData } from './wait-for-arrivals.ts';
 
 /** Maximum time to wait for notifications. */
 const ARRIVAL_TIMEOUT_MS = 10_000;
@@ -29,7 +29,7 @@ export type TargetReply =
 export type Target = {
   readonly url: string;
   /** Returns the URL of a path of this target. */
-  at(path: string): string;
+  urlOf(path: string): string;
   readonly received: readonly ReceivedNotification[];
   /** Sets the next responses, in order. The last response repeats. */
   setReplies(...replies: TargetReply[]): void;
@@ -44,7 +44,7 @@ export type Target = {
 export async function startTarget(context: Cleanup, ...replies: TargetReply[]): Promise<Target> {
   const received: ReceivedNotification[] = [];
   let script: TargetReply[] = replies.length > 0 ? replies : [200];
-  let waiting: { count: number; resolve: (all: readonly ReceivedNotification[]) => void }[] = [];
+  let waiters: { count: number; resolve: (all: readonly ReceivedNotification[]) => void }[] = [];
 
   const server = createServer((request, response) => {
     if (request.url === CATCH_UP_PATH) return void response.end();
@@ -64,8 +64,8 @@ export async function startTarget(context: Cleanup, ...replies: TargetReply[]): 
       received.push(notification);
       const reply = (script.length > 1 ? script.shift() : script[0]) ?? 200;
       respond(response, reply, notification);
-      for (const one of waiting) if (received.length >= one.count) one.resolve(received);
-      waiting = waiting.filter((one) => received.length < one.count);
+      for (const one of waiters) if (received.length >= one.count) one.resolve(received);
+      waiters = waiters.filter((one) => received.length < one.count);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -78,7 +78,7 @@ export async function startTarget(context: Cleanup, ...replies: TargetReply[]): 
   atEnd(context, close);
   return {
     url,
-    at: (path) => url + path,
+    urlOf: (path) => url + path,
     received,
     setReplies: (...next) => {
       script = next;
@@ -91,7 +91,7 @@ export async function startTarget(context: Cleanup, ...replies: TargetReply[]): 
             reject(new Error(`${received.length} of ${count} notifications arrived within ${ARRIVAL_TIMEOUT_MS} ms`)),
           ARRIVAL_TIMEOUT_MS,
         );
-        waiting.push({
+        waiters.push({
           count,
           resolve(all) {
             clearTimeout(timeout);
@@ -101,7 +101,7 @@ export async function startTarget(context: Cleanup, ...replies: TargetReply[]): 
       });
     },
     async catchUp() {
-      await waitForConnections(url + CATCH_UP_PATH);
+      await waitForSentData(url + CATCH_UP_PATH);
     },
     close,
   };

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
  *
  * @param url a path that responds to GET immediately
  */
-export async function waitForConnections(url: string): Promise<number> {
+export async function waitForSentData(url: string): Promise<number> {
   // Connections are accepted in order: when this one is accepted, all earlier connections have been accepted as well.
   await new Promise<void>((resolve, reject) => {
     const request = get(url, { agent: false }, (response) => response.resume().on('end', resolve));
@@ -32,7 +32,7 @@ export class NotificationStarts {
   }
 
   /** Returns the start of the notification that is arriving on a socket, in monotonic milliseconds. */
-  startOf(socket: Socket): number {
+  takeStartTime(socket: Socket): number {
     const at = this.#connectedAt.get(socket) ?? performance.now();
     this.#connectedAt.delete(socket);
     return at;

@@ -25,9 +25,9 @@ export type CommandOptions = {
 };
 
 /** Runs `carillon …` in a child process and waits for its exit. */
-export async function runCarillon(args: readonly string[], surroundings: CommandOptions = {}): Promise<CommandResult> {
-  const child = spawnCarillon(args, surroundings);
-  child.stdin?.end(surroundings.input);
+export async function runCarillon(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
+  const child = spawnCarillon(args, options);
+  child.stdin?.end(options.input);
   const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   // Kill a command that keeps running instead of exiting, so that it does not block the tests.
   const timeout = setTimeout(() => child.kill('SIGKILL'), 15_000);
@@ -45,8 +45,8 @@ export type Dialogue = {
 };
 
 /** Starts `carillon …` with a dialogue on its standard input and output. */
-export function startDialogue(context: Cleanup, args: readonly string[], surroundings: CommandOptions = {}): Dialogue {
-  const child = spawnCarillon(args, { ...surroundings, input: '' });
+export function startDialogue(context: Cleanup, args: readonly string[], options: CommandOptions = {}): Dialogue {
+  const child = spawnCarillon(args, { ...options, input: '' });
   atEnd(context, () => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout as Readable })[Symbol.asyncIterator]();
   return {
@@ -63,14 +63,14 @@ export function startDialogue(context: Cleanup, args: readonly string[], surroun
 }
 
 /** Runs a command with `--json` that must succeed, and returns its parsed output. */
-export async function carillonJson(args: readonly string[], surroundings: CommandOptions = {}): Promise<Json> {
-  const { code, stdout, stderrLines } = await runCarillon([...args, '--json'], surroundings);
+export async function runCarillonJson(args: readonly string[], options: CommandOptions = {}): Promise<Json> {
+  const { code, stdout, stderrLines } = await runCarillon([...args, '--json'], options);
   if (code !== 0) throw new Error(`carillon ${args.join(' ')}: exit ${code}: ${stderrLines.join(' ')}`);
   return JSON.parse(stdout);
 }
 
 /** A service in a child process. */
-export type ServedProcess = {
+export type ServeCommandProcess = {
   readonly baseUrl: string;
   /** The lines that the service printed at its start. */
   readonly greeting: readonly string[];
@@ -90,31 +90,32 @@ export type ServedProcess = {
 export async function serve(
   context: Cleanup,
   args: readonly string[],
-  surroundings: CommandOptions = {},
-): Promise<ServedProcess> {
-  const child = spawnCarillon(['serve', '--port', '0', ...args], surroundings);
+  options: CommandOptions = {},
+): Promise<ServeCommandProcess> {
+  const child = spawnCarillon(['serve', '--port', '0', ...args], options);
   const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   const exited = once(child, 'close').then(([code]) => code as number | null);
-  const end = (signal: 'SIGTERM' | 'SIGKILL') => {
+  const endProcess = (signal: 'SIGTERM' | 'SIGKILL') => {
     child.kill(signal);
     return exited;
   };
-  const stop = () => end('SIGTERM');
+  const stop = () => endProcess('SIGTERM');
   atEnd(context, stop);
   // The service prints its greeting in a single write, so all lines arrive together.
   const ended = await Promise.race([stdout.first, exited]);
   if (!stdout.text.startsWith('console: ')) throw new Error(`it did not start (${ended}): ${stderr.text}`);
   const greeting = linesOf(stdout.text);
-  const said = (name: string) => greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const findGreetingField = (name: string) =>
+    greeting.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   return {
     // At the first start, the line is the sign-in link of the owner: remove its path.
-    baseUrl: (said('console') ?? '').replace(/\/(#.*)?$/, ''),
+    baseUrl: (findGreetingField('console') ?? '').replace(/\/(#.*)?$/, ''),
     greeting,
-    greetingField: said,
+    greetingField: findGreetingField,
     stderrLog: () => linesOf(stderr.text),
     exited,
     stop,
-    kill: () => end('SIGKILL'),
+    kill: () => endProcess('SIGKILL'),
   };
 }
 

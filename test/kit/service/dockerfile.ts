@@ -119,15 +119,19 @@ export async function buildDockerfile(
   function runCopy(words: readonly string[]): void {
     const stage = words[0]?.startsWith('--from=') ? stages.get(words[0].slice('--from='.length)) : undefined;
     const paths = words.filter((one) => !one.startsWith('--'));
-    const to = paths.at(-1) ?? '';
+    const destination = paths.at(-1) ?? '';
     for (const from of paths.slice(0, -1)) {
-      const found =
+      const sourcePaths =
         stage === undefined ? globSync(from, { cwd: context }).map((one) => join(context, one)) : [join(stage, from)];
-      if (found.length === 0) throw new Error(`COPY: there is no ${from}`);
+      if (sourcePaths.length === 0) throw new Error(`COPY: there is no ${from}`);
       if (stage === undefined && !isInBuildContext(ignore, normalize(from)))
         throw new Error(`.dockerignore keeps ${from} back`);
-      for (const one of found)
-        cpSync(one, to.endsWith('/') ? join(toStagePath(to), basename(one)) : toStagePath(to), { recursive: true });
+      for (const one of sourcePaths)
+        cpSync(
+          one,
+          destination.endsWith('/') ? join(toStagePath(destination), basename(one)) : toStagePath(destination),
+          { recursive: true },
+        );
     }
   }
 
@@ -138,9 +142,10 @@ export async function buildDockerfile(
       return;
     }
     if (program !== 'install' || rest[0] !== '-d') throw new Error(`RUN ${words.join(' ')} is not known here`);
-    const made = toStagePath(words.at(-1) ?? '');
-    mkdirSync(made, { recursive: true, mode: Number.parseInt(rest[rest.indexOf('-m') + 1] ?? '', 8) });
-    if (owner !== undefined) chownSync(made, owner, owner);
-    if (!existsSync(made) || !statSync(made).isDirectory()) throw new Error(`${made} was not made`);
+    const createdFolder = toStagePath(words.at(-1) ?? '');
+    mkdirSync(createdFolder, { recursive: true, mode: Number.parseInt(rest[rest.indexOf('-m') + 1] ?? '', 8) });
+    if (owner !== undefined) chownSync(createdFolder, owner, owner);
+    if (!existsSync(createdFolder) || !statSync(createdFolder).isDirectory())
+      throw new Error(`${createdFolder} was not made`);
   }
 }

@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { exportTo } from '../../../src/transfer/export.ts';
 import type { ExportTotals } from '../../../src/transfer/format.ts';
-import { importFrom } from '../../../src/transfer/import.ts';
+import { importExportFile } from '../../../src/transfer/import.ts';
 import type { TransferProgress } from '../../../src/transfer/progress.ts';
 
 export const silentProgress: TransferProgress = {
@@ -19,22 +19,22 @@ export const silentProgress: TransferProgress = {
 export async function exportToFile(store: Store, path: string, domain: string | null = null): Promise<ExportTotals> {
   let text = '';
   const sink = {
-    write: async (more: string) => {
-      text += more;
+    write: async (chunk: string) => {
+      text += chunk;
     },
   };
-  const end = await exportTo(sink, { store, domain, clock: systemClock, progress: silentProgress });
+  const endRecord = await exportTo(sink, { store, domain, clock: systemClock, progress: silentProgress });
   writeFileSync(path, text);
-  return end;
+  return endRecord;
 }
 
 export async function importFromFile(
   store: Store,
   path: string,
-  how: { resume?: boolean; progress?: TransferProgress } = {},
+  options: { resume?: boolean; progress?: TransferProgress } = {},
 ) {
-  const { resume = false, progress = silentProgress } = how;
-  return importFrom({ store, path, clock: systemClock, progress, mayResume: resume, rowsPerCommit: 3 });
+  const { resume = false, progress = silentProgress } = options;
+  return importExportFile({ store, path, clock: systemClock, progress, mayResume: resume, rowsPerCommit: 3 });
 }
 
 /** Returns the lines of a file, without line feeds. */
@@ -47,14 +47,14 @@ export function readLines(path: string): string[] {
  * if the stage is `a write`, in the write transaction with the number `rowCount`. Returns the signal that ended the
  * process.
  */
-export async function importKilled(
+export async function runKilledImport(
   database: string,
   path: string,
   stage: string,
-  rows: number,
+  rowCount: number,
 ): Promise<string | null> {
   const script = fileURLToPath(new URL('./import-killed.ts', import.meta.url));
-  const child = spawn(process.execPath, [script, database, path, stage, String(rows)], {
+  const child = spawn(process.execPath, [script, database, path, stage, String(rowCount)], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   const [, signal] = await once(child, 'exit');

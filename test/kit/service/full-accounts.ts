@@ -24,16 +24,16 @@ const SAMPLE_NUMBERS = [0, 1, 100, Number.MAX_SAFE_INTEGER, 1_795_184_107_319];
  * Returns a valid row of a table. A column that `givenCells` does not contain gets one of the values that its type
  * allows.
  */
-export function createValidRow(table: ExportedTable, given: ExportedRow, offset = 0): ExportedRow {
-  const cells: Readonly<Record<string, Column>> = tableColumns[table];
+export function createValidRow(table: ExportedTable, givenCells: ExportedRow, offset = 0): ExportedRow {
+  const columns: Readonly<Record<string, Column>> = tableColumns[table];
   const defaultValue = (column: string, index: number) => {
-    const cell = cells[column]?.cell ?? '';
-    const at = offset + index;
-    if (cell.endsWith('or null') && at % 2 === 0) return null;
-    return (cell.startsWith('text') ? SAMPLE_TEXTS : SAMPLE_NUMBERS)[at % 5] ?? null;
+    const cell = columns[column]?.storageType ?? '';
+    const sampleIndex = offset + index;
+    if (cell.endsWith('or null') && sampleIndex % 2 === 0) return null;
+    return (cell.startsWith('text') ? SAMPLE_TEXTS : SAMPLE_NUMBERS)[sampleIndex % 5] ?? null;
   };
   return Object.fromEntries(
-    exportedColumnsOf(table).map((column, index) => [column, given[column] ?? defaultValue(column, index)]),
+    exportedColumnsOf(table).map((column, index) => [column, givenCells[column] ?? defaultValue(column, index)]),
   );
 }
 
@@ -48,8 +48,8 @@ export async function fillAccount(
 ): Promise<void> {
   await store.write(async ({ queries }) => {
     for (const table of exportedTables) {
-      const rows = table === 'accounts' || table === 'positions' ? 1 : count;
-      for (let offset = 0; offset < rows; offset += 1) {
+      const rowCount = table === 'accounts' || table === 'positions' ? 1 : count;
+      for (let offset = 0; offset < rowCount; offset += 1) {
         const row = createValidRow(table, linkedColumns(table, domain, accountId, first + offset), offset);
         await queries
           .insertInto(table)
@@ -62,28 +62,28 @@ export async function fillAccount(
 
 /** Returns the values of the columns that reference other rows or must be unique. */
 function linkedColumns(table: ExportedTable, domain: string, accountId: number, id: number): ExportedRow {
-  const own = { domain, account_id: accountId, date_ended: null };
+  const accountColumns = { domain, account_id: accountId, date_ended: null };
   const ids = Object.fromEntries(
     exportedTables
       .flatMap((one) => exportRules[one].keyColumns.filter((column) => column.endsWith('_id')))
       .map((column) => [column, id]),
   );
-  const texts = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
-  const unique = Object.fromEntries(texts.map((column) => [column, `${column} ${id} ä😀`]));
+  const textColumns = ['email', 'key_hash', 'target', 'target_hash', 'idempotency_key', 'token_hash', 'entry_hash'];
+  const uniqueTexts = Object.fromEntries(textColumns.map((column) => [column, `${column} ${id} ä😀`]));
   // A delivery is either pending or finalized, so the two tables must not have the same delivery ids.
   const delivery = table === 'finalized_deliveries' ? { delivery_id: id - 500 } : {};
-  return { ...ids, record_id: id, position: id, ...unique, ...delivery, ...own };
+  return { ...ids, record_id: id, position: id, ...uniqueTexts, ...delivery, ...accountColumns };
 }
 
 /** Reads all rows of all exported tables, ordered by key, including columns that are not exported. */
 export async function readAllRows(store: Store): Promise<Readonly<Record<string, readonly ExportedRow[]>>> {
-  const found: Record<string, readonly ExportedRow[]> = {};
+  const rowsByTable: Record<string, readonly ExportedRow[]> = {};
   for (const table of exportedTables) {
     const key = sql.join(exportRules[table].keyColumns.map((column) => sql.ref(column)));
     const { rows } = await sql<ExportedRow>`select * from ${sql.table(table)} order by ${key}`.execute(store.read);
-    found[table] = rows.map((row) => ({ ...row }));
+    rowsByTable[table] = rows.map((row) => ({ ...row }));
   }
-  return found;
+  return rowsByTable;
 }
 
 const ROWS_PER_STATEMENT = 50;
@@ -92,25 +92,25 @@ const ROWS_PER_STATEMENT = 50;
  * Returns a row in which every column that `givenCells` does not contain has the smallest value: null, 0 or an empty
  * text.
  */
-export function createMinimalRow(table: AccountTable, given: ExportedRow): ExportedRow {
-  const cells: Readonly<Record<string, Column>> = tableColumns[table];
+export function createMinimalRow(table: AccountTable, givenCells: ExportedRow): ExportedRow {
+  const columns: Readonly<Record<string, Column>> = tableColumns[table];
   const emptyValue = (column: string) => {
-    const cell = cells[column]?.cell ?? 'text';
+    const cell = columns[column]?.storageType ?? 'text';
     if (cell.endsWith('or null')) return null;
     return cell === 'number' ? 0 : '';
   };
-  const names = isExportedTable(table) ? exportedColumnsOf(table) : Object.keys(cells);
-  return Object.fromEntries(names.map((column) => [column, given[column] ?? emptyValue(column)]));
+  const names = isExportedTable(table) ? exportedColumnsOf(table) : Object.keys(columns);
+  return Object.fromEntries(names.map((column) => [column, givenCells[column] ?? emptyValue(column)]));
 }
 
 /** Inserts rows directly, without the actions of the resource. */
 export async function insertRows(store: Store, table: AccountTable, rows: readonly ExportedRow[]): Promise<void> {
   await store.write(async ({ queries }) => {
-    for (let begin = 0; begin < rows.length; begin += ROWS_PER_STATEMENT) {
-      const some = rows.slice(begin, begin + ROWS_PER_STATEMENT);
+    for (let batchStart = 0; batchStart < rows.length; batchStart += ROWS_PER_STATEMENT) {
+      const batch = rows.slice(batchStart, batchStart + ROWS_PER_STATEMENT);
       await queries
         .insertInto(table)
-        .values(some.map((row) => createMinimalRow(table, row)) as never)
+        .values(batch.map((row) => createMinimalRow(table, row)) as never)
         .execute();
     }
   });

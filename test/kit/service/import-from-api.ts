@@ -37,10 +37,10 @@ export async function importFromApi({
   progress = silentProgress,
   ...given
 }: ApiImportOptions): Promise<ImportAccountResult> {
-  const opening =
-    (as: 'service' | 'command'): WithStore =>
+  const createStoreOpener =
+    (openAs: 'service' | 'command'): WithStore =>
     async (job) => {
-      const store = await openStore({ ...openOptionsOf(database), openAs: as });
+      const store = await openStore({ ...openOptionsOf(database), openAs });
       return job(store).finally(() => store.close());
     };
   const print = given.print ?? (() => undefined);
@@ -52,10 +52,10 @@ export async function importFromApi({
       readings: 3,
       isStrict: false,
       ...given,
-      source: createSourceClient({ base, headers, clock: systemClock, rate: 1_000, print }),
+      source: createSourceClient({ sourceUrl: base, headers, clock: systemClock, requestsPerSecond: 1_000, print }),
       workFile: work,
-      withStore: opening('command'),
-      withExclusiveStore: opening('service'),
+      withStore: createStoreOpener('command'),
+      withExclusiveStore: createStoreOpener('service'),
       clock: systemClock,
       progress,
       print,
@@ -71,12 +71,12 @@ export async function importFromApi({
  * signal that ended the process.
  */
 export async function runKilledApiImport(
-  given: Omit<ApiImportOptions, 'progress' | 'print'>,
+  importOptions: Omit<ApiImportOptions, 'progress' | 'print'>,
   stage: string,
-  rows: number,
+  rowCount: number,
 ) {
   const script = fileURLToPath(new URL('./import-from-api-killed.ts', import.meta.url));
-  const args = [script, JSON.stringify(given), stage, String(rows)];
+  const args = [script, JSON.stringify(importOptions), stage, String(rowCount)];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
   const [, signal] = await once(child, 'exit');
   return signal;
@@ -93,7 +93,7 @@ export type ScriptedService = {
   /** Returns the total that the service reports for a list; absent: the real length. */
   totalOf?(resourceType: string, length: number): unknown;
   /** Runs before each response; returns true if it has sent the response itself. */
-  before?(url: URL, answer: ServerResponse, request: IncomingMessage): boolean | undefined;
+  before?(url: URL, response: ServerResponse, request: IncomingMessage): boolean | undefined;
 };
 
 export type ScriptedSource = {
@@ -104,10 +104,10 @@ export type ScriptedSource = {
 /** Starts an HTTP server that imitates another implementation of the API. */
 export async function startScriptedSource(context: Cleanup, script: ScriptedService): Promise<ScriptedSource> {
   const requests: { address: string; headers: IncomingMessage['headers'] }[] = [];
-  const server = createServer((request, answer) => {
+  const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://source.test');
     requests.push({ address: `${url.pathname}${url.search}`, headers: request.headers });
-    if (script.before?.(url, answer, request) !== true) sendScriptedResponse(script, url, answer);
+    if (script.before?.(url, response, request) !== true) sendScriptedResponse(script, url, response);
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   atEnd(context, () => {
@@ -118,9 +118,9 @@ export async function startScriptedSource(context: Cleanup, script: ScriptedServ
   return { base: `http://127.0.0.1:${port}`, requests };
 }
 
-function sendScriptedResponse(script: ScriptedService, url: URL, answer: ServerResponse): void {
+function sendScriptedResponse(script: ScriptedService, url: URL, response: ServerResponse): void {
   const [status, body] = scriptedResponse(script, url);
-  respond(answer, status, body);
+  respond(response, status, body);
 }
 
 function scriptedResponse(script: ScriptedService, url: URL): [status: number, body: unknown] {
@@ -141,11 +141,11 @@ function scriptedResponse(script: ScriptedService, url: URL): [status: number, b
 }
 
 export function respond(
-  answer: ServerResponse,
+  response: ServerResponse,
   status: number,
   body: unknown,
   headers: Record<string, string> = {},
 ): void {
-  answer.writeHead(status, { 'content-type': 'application/json', ...headers });
-  answer.end(JSON.stringify(body));
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
 }

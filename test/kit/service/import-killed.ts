@@ -5,36 +5,36 @@ import { importFromFile } from './export-import.ts';
 
 // Runs an import that kills its own process: after `killRowCount` rows of the stage `killStage`, or, if that stage is
 // `a write`, in the write transaction with the number `killRowCount`, before the commit.
-const [database = '', path = '', where, rows] = process.argv.slice(2);
+const [database = '', path = '', killStage, killRowCount] = process.argv.slice(2);
 
 let stage = '';
-let done = 0;
+let doneRowCount = 0;
 const killWhenDue = () => {
-  if (stage === where && done >= Number(rows)) process.kill(process.pid, 'SIGKILL');
+  if (stage === killStage && doneRowCount >= Number(killRowCount)) process.kill(process.pid, 'SIGKILL');
 };
 const progress: TransferProgress = {
   begin(name) {
     stage = name;
-    done = 0;
+    doneRowCount = 0;
     killWhenDue();
   },
-  advance(more) {
-    done += more;
+  advance(addedRowCount) {
+    doneRowCount += addedRowCount;
     killWhenDue();
   },
   end: () => undefined,
 };
 const store = await openStoreAt({ after: () => undefined }, database);
-let writes = 0;
-const intercepted: Store = {
+let writeCount = 0;
+const killingStore: Store = {
   ...store,
   write: (work) =>
     store.write(async (tx) => {
       const value = await work(tx);
-      writes += 1;
-      if (where === 'a write' && writes === Number(rows)) process.kill(process.pid, 'SIGKILL');
+      writeCount += 1;
+      if (killStage === 'a write' && writeCount === Number(killRowCount)) process.kill(process.pid, 'SIGKILL');
       return value;
     }),
 };
-await importFromFile(intercepted, path, { progress, resume: true });
+await importFromFile(killingStore, path, { progress, resume: true });
 await store.close();

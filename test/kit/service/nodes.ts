@@ -5,7 +5,7 @@ import type { ApiUser, TestService } from './service.ts';
 import { type ServiceProcess, startProcess } from './service-process.ts';
 
 /** Returns the same user with a client that calls another node. */
-export function personAt({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: ApiUser): ApiUser {
+export function userAtNode({ baseUrl }: { readonly baseUrl: string }, { domain, key, ...rest }: ApiUser): ApiUser {
   return { ...rest, domain, key, carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }) };
 }
 
@@ -28,19 +28,19 @@ export async function startSecondNode(
 }
 
 /** Returns the node that holds the lease of each hook queue, by hook id; 0 if no node holds it. */
-export async function leaseOwners({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
+export async function readLeaseOwners({ read }: Pick<Store, 'read'>): Promise<ReadonlyMap<string, number>> {
   const rows = await read.selectFrom('hooks').select(['hook_id', 'lease_owner']).execute();
   return new Map(rows.map((row) => [String(row.hook_id), row.lease_owner]));
 }
 
 /** Returns the ids of the registered nodes, oldest first. */
-export async function registeredNodeIds({ read }: Pick<Store, 'read'>): Promise<number[]> {
+export async function readRegisteredNodeIds({ read }: Pick<Store, 'read'>): Promise<number[]> {
   const rows = await read.selectFrom('nodes').select('node_id').orderBy('node_id').execute();
   return rows.map((row) => row.node_id);
 }
 
 /** Returns the ids of the pending deliveries of live hooks. */
-export async function pendingDeliveryIds({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
+export async function readPendingDeliveryIds({ read }: Pick<Store, 'read'>): Promise<ReadonlySet<string>> {
   const rows = await read
     .selectFrom('pending_deliveries')
     .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')

@@ -6,26 +6,26 @@ export type RecordedOccurrence = { readonly kind: string; readonly record_id: st
 
 /** Runs `work` and returns its result and the occurrences recorded meanwhile, in order. */
 export async function recordOccurrences<T>(
-  carillon: TestService,
+  service: TestService,
   { domain }: ApiUser,
   work: () => Promise<T>,
 ): Promise<{ result: T; recorded: RecordedOccurrence[] }> {
-  const before = await feedPositionOf(carillon, domain);
+  const positionBefore = await feedPositionOf(service, domain);
   const result = await work();
-  const rows = await carillon.store.read
+  const rows = await service.store.read
     .selectFrom('occurrences')
     .innerJoin('accounts', 'accounts.account_id', 'occurrences.account_id')
     .where('accounts.domain', '=', domain)
-    .where('occurrences.position', '>', before)
+    .where('occurrences.position', '>', positionBefore)
     .select(['occurrences.kind', 'occurrences.record_id', 'occurrences.user_id'])
     .orderBy('occurrences.position')
     .execute();
-  const noted = rows.map((row) => ({
+  const recordedOccurrences = rows.map((row) => ({
     kind: row.kind,
     record_id: String(row.record_id),
     user_id: String(row.user_id),
   }));
-  return { result, recorded: noted };
+  return { result, recorded: recordedOccurrences };
 }
 
 /** Returns the feed position of an account: the number of its occurrences. */
@@ -66,9 +66,9 @@ export async function serializeTables({ store }: TestService): Promise<string> {
   for (const table of writableTables) {
     const rows = await store.read.selectFrom(table).selectAll().execute();
     // Leave out `last_used`, because the service updates it in the background.
-    const stable = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
+    const stableRows = rows.map((row) => JSON.stringify('last_used' in row ? { ...row, last_used: null } : row));
     // Sort the rows, because the database returns them in any order.
-    tables.push([table, stable.sort()]);
+    tables.push([table, stableRows.sort()]);
   }
   return JSON.stringify(tables);
 }
@@ -78,12 +78,12 @@ export async function serializeTables({ store }: TestService): Promise<string> {
  * 34).
  */
 export async function setRetentionClock(store: Pick<Store, 'write'>, at: number): Promise<void> {
-  const known = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
+  const clockColumns = { trusted_at: at, observed_at: at, doubted_ms: 0, doubted_since: 0, seen_since_ms: 0 };
   await store.write(({ queries }) =>
     queries
       .insertInto('retention_clock')
-      .values({ clock_id: 1, ...known })
-      .onConflict((conflict) => conflict.column('clock_id').doUpdateSet(known))
+      .values({ clock_id: 1, ...clockColumns })
+      .onConflict((conflict) => conflict.column('clock_id').doUpdateSet(clockColumns))
       .execute(),
   );
 }

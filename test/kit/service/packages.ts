@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Cleanup } from '../cleanup.ts';
 import { cleanEnvironment } from '../environment.ts';
-import { type Json, temporaryFolder } from './service.ts';
+import { createTemporaryFolder, type Json } from './service.ts';
 
 /** An npm tarball and the paths in it. */
 export type PackedPackage = { readonly tarball: string; readonly paths: readonly string[] };
@@ -20,7 +20,7 @@ export async function packPackage(cwd: string, destination: string): Promise<Pac
   return { tarball: join(destination, filename), paths: files.map(({ path }: Json) => path) };
 }
 
-const folder = fileURLToPath(new URL('../../releases/', import.meta.url));
+const releasesFolder = fileURLToPath(new URL('../../releases/', import.meta.url));
 
 /** The database of a release, as SQL. */
 export type Release = {
@@ -33,17 +33,17 @@ export type Release = {
 };
 
 /** Every release, oldest first. */
-export const releases: readonly Release[] = readdirSync(folder)
+export const releases: readonly Release[] = readdirSync(releasesFolder)
   .filter((file) => file.endsWith('.sql'))
   .sort((one, other) => one.localeCompare(other, 'en', { numeric: true }))
   .map((file) => {
-    const sql = readFileSync(join(folder, file), 'utf8');
+    const sql = readFileSync(join(releasesFolder, file), 'utf8');
     return { version: file.slice(0, -'.sql'.length), sql, ...JSON.parse(sql.slice('-- '.length, sql.indexOf('\n'))) };
   });
 
 /** Creates the database of a release, with `target` as the URL of its hooks. Returns its path. */
-export function loadRelease(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
-  const path = join(temporaryFolder(context), 'carillon.db');
+export function createReleaseDatabase(context: Cleanup, { sql }: Release, target = 'http://target.invalid'): string {
+  const path = join(createTemporaryFolder(context), 'carillon.db');
   const database = new DatabaseSync(path);
   database.exec('pragma journal_mode = wal');
   database.exec(sql.replaceAll('http://target.invalid', target));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { mock } from 'node:test';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { freePort } from '../network/port.ts';
+import { findFreePort } from '../network/port.ts';
 import type { ReceivedNotification } from '../network/target.ts';
 import type { ApiUser } from './service.ts';
 
@@ -15,9 +15,9 @@ const receiverKitUrl = new URL('../../../packages/sdk/src/receiver/index.ts', im
 /** Returns the receiver of docs/receiving.md, unchanged except for the path of the receiver kit. */
 export function receiverFromGuide(): string {
   const program = /^```js receiver\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
-  const adapted = program.replace("'@carillon/sdk/receive'", () => `'${receiverKitUrl}'`);
-  if (adapted === program) throw new Error('docs/receiving.md has no receiver that imports the kit.');
-  return adapted;
+  const adaptedProgram = program.replace("'@carillon/sdk/receive'", () => `'${receiverKitUrl}'`);
+  if (adaptedProgram === program) throw new Error('docs/receiving.md has no receiver that imports the kit.');
+  return adaptedProgram;
 }
 
 export type ReceiverProcess = {
@@ -27,21 +27,27 @@ export type ReceiverProcess = {
   /** Returns the event names that the receiver has written to its file. */
   readWrittenNames(): string[];
   /** The chunks that the receiver has written to standard error. */
-  readonly faults: readonly string[];
+  readonly stderrChunks: readonly string[];
 };
 
 /** Prepares the receiver of the guide in a child process, with its own folder and port. */
 export async function prepareReceiver(
   context: Cleanup,
-  { folder, baseUrl, who }: { folder: string; baseUrl: string; who: Pick<ApiUser, 'domain' | 'key'> },
+  { folder, baseUrl, user }: { folder: string; baseUrl: string; user: Pick<ApiUser, 'domain' | 'key'> },
 ): Promise<ReceiverProcess> {
   writeFileSync(join(folder, 'receiver.mjs'), receiverFromGuide());
-  const env = { ...process.env, SERVICE: baseUrl, DOMAIN: who.domain, KEY: who.key, PORT: String(await freePort()) };
-  const faults: string[] = [];
-  let running: ChildProcess | undefined;
+  const env = {
+    ...process.env,
+    SERVICE: baseUrl,
+    DOMAIN: user.domain,
+    KEY: user.key,
+    PORT: String(await findFreePort()),
+  };
+  const stderrChunks: string[] = [];
+  let runningChild: ChildProcess | undefined;
   const kill = async () => {
-    const child = running;
-    running = undefined;
+    const child = runningChild;
+    runningChild = undefined;
     if (child === undefined || child.exitCode !== null) return;
     const exited = once(child, 'exit');
     child.kill('SIGKILL');
@@ -49,11 +55,15 @@ export async function prepareReceiver(
   };
   atEnd(context, kill);
   return {
-    faults,
+    stderrChunks,
     kill,
     start() {
-      running = spawn(process.execPath, ['receiver.mjs'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
-      running.stderr?.setEncoding('utf8').on('data', (text: string) => void faults.push(text));
+      runningChild = spawn(process.execPath, ['receiver.mjs'], {
+        cwd: folder,
+        env,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      runningChild.stderr?.setEncoding('utf8').on('data', (text: string) => void stderrChunks.push(text));
     },
     readWrittenNames() {
       const path = join(folder, 'events.txt');
@@ -72,10 +82,10 @@ export type SignedNotification = Pick<ReceivedNotification, 'headers' | 'body'>;
  * @param now milliseconds since the epoch
  */
 export function isAccepted(secret: string, { headers, body }: SignedNotification, now = Date.now()): boolean {
-  const given = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  const headerEntries = Object.entries(headers).map(([name, value]) => [name, String(value)]);
   mock.timers.enable({ apis: ['Date'], now });
   try {
-    new Webhook(secret).verify(body, Object.fromEntries(given));
+    new Webhook(secret).verify(body, Object.fromEntries(headerEntries));
     return true;
   } catch (error) {
     if (error instanceof WebhookVerificationError) return false;

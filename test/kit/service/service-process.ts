@@ -33,11 +33,11 @@ export type StartedProcess = {
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
-  logTo?: number,
-  runBy: readonly string[] = [],
-  main?: string,
+  stderrFd?: number,
+  wrapperCommand: readonly string[] = [],
+  entryPoint?: string,
 ): Promise<StartedProcess> {
-  const child = spawnService(environment, logTo, runBy, main);
+  const child = spawnService(environment, stderrFd, wrapperCommand, entryPoint);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await waitForGreeting(child, exited);
   const fields = new Map(
@@ -68,14 +68,14 @@ process.on('exit', () => {
 /** Spawns the service without waiting for it. */
 export function spawnService(
   environment: Readonly<Record<string, string>>,
-  logTo?: number,
-  runBy: readonly string[] = [],
-  main = sourceEntryPoint,
+  stderrFd?: number,
+  wrapperCommand: readonly string[] = [],
+  entryPoint = sourceEntryPoint,
 ): ChildProcess {
-  const [command = process.execPath, ...words] = [...runBy, process.execPath, main, 'serve'];
-  const child = spawn(command, words, {
+  const [command = process.execPath, ...args] = [...wrapperCommand, process.execPath, entryPoint, 'serve'];
+  const child = spawn(command, args, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
-    stdio: ['ignore', 'pipe', logTo ?? 'pipe'],
+    stdio: ['ignore', 'pipe', stderrFd ?? 'pipe'],
   });
   runningChildren.add(child);
   child.once('exit', () => runningChildren.delete(child));
@@ -84,19 +84,19 @@ export function spawnService(
 
 /** Waits for the greeting of the service. It is one short write, so it arrives in one chunk. */
 async function waitForGreeting(child: ChildProcess, exited: Promise<unknown>): Promise<string> {
-  let errors = '';
+  let errorText = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
+    errorText += text;
   });
   child.stdout?.setEncoding('utf8');
   const timeout = setTimeout(() => {
-    errors += `No greeting within ${START_TIMEOUT_MS} ms. `;
+    errorText += `No greeting within ${START_TIMEOUT_MS} ms. `;
     child.kill('SIGKILL');
   }, START_TIMEOUT_MS);
-  const first = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
+  const firstOutput = await Promise.race([child.stdout === null ? undefined : once(child.stdout, 'data'), exited]);
   clearTimeout(timeout);
-  const greeting = Array.isArray(first) ? String(first[0]) : '';
-  if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errors.trim()}`);
+  const greeting = Array.isArray(firstOutput) ? String(firstOutput[0]) : '';
+  if (!greeting.includes('console: ')) throw new Error(`The service did not start. ${errorText.trim()}`);
   return greeting;
 }
 

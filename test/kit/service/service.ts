@@ -59,16 +59,16 @@ export type TestService = {
   createUser(owner: ApiUser, role: Role, permissions?: readonly Permission[]): Promise<ApiUser>;
   /** Creates another key of a user. */
   createKey(
-    person: Pick<ApiUser, 'domain' | 'userId'>,
+    user: Pick<ApiUser, 'domain' | 'userId'>,
     options: { permissions?: readonly Permission[]; expiresAt?: number },
   ): Promise<ApiUser>;
   /** Creates a link to set a passphrase. */
-  createLink(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<string>;
+  createInvitationLink(user: Pick<ApiUser, 'domain' | 'userId'>): Promise<string>;
   /** Opens a console session without a passphrase. */
-  signIn(person: Pick<ApiUser, 'domain' | 'userId'>): Promise<ConsoleUser>;
+  signIn(user: Pick<ApiUser, 'domain' | 'userId'>): Promise<ConsoleUser>;
   /** Sends a raw request with the credentials of a user. */
   call(
-    person: Pick<ApiUser, 'headers'> | undefined,
+    user: Pick<ApiUser, 'headers'> | undefined,
     method: string,
     path: string,
     body?: unknown,
@@ -88,12 +88,12 @@ export type ApiResponse = {
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of any shape, and fail if the shape is unexpected
 export type Json = any;
 
-let folders = 0;
+let folderCount = 0;
 
 /** Creates a temporary folder and deletes it when the test ends. */
-export function temporaryFolder(context: Cleanup): string {
-  folders += 1;
-  const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folders}-`));
+export function createTemporaryFolder(context: Cleanup): string {
+  folderCount += 1;
+  const folder = mkdtempSync(join(tmpdir(), `carillon-test-${process.pid}-${folderCount}-`));
   atEnd(context, () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
@@ -131,12 +131,12 @@ export async function startTestService(context: Cleanup, database: string, setup
     ...setup.options,
     database,
   };
-  const loaded = loadConfig({ flags, environment: {} });
-  if ('faults' in loaded) throw new Error(loaded.faults.join('\n'));
+  const loadedConfig = loadConfig({ flags, environment: {} });
+  if ('faults' in loadedConfig) throw new Error(loadedConfig.faults.join('\n'));
   const logged: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const heartbeatClock = setup.deps?.clock === undefined ? {} : { realClock: slowHeartbeatClock };
-  const service = await startService(loaded.config, {
+  const service = await startService(loadedConfig.config, {
     log,
     ...heartbeatClock,
     timeouts: testTimeouts,
@@ -144,7 +144,7 @@ export async function startTestService(context: Cleanup, database: string, setup
     ...setup.deps,
   });
   const store = await openStore({
-    database: loaded.config.database,
+    database: loadedConfig.config.database,
     openAs: 'command',
     onFatal: fail,
     clock: systemClock,
@@ -160,7 +160,7 @@ export async function startTestService(context: Cleanup, database: string, setup
   const { baseUrl } = service;
   const now = () => (setup.deps?.clock ?? { now: Date.now }).now();
 
-  function person(domain: string, userId: string, key: string): ApiUser {
+  function createApiUser(domain: string, userId: string, key: string): ApiUser {
     const carillon = new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 });
     return { carillon, domain, key, userId, headers: { domain, key } };
   }
@@ -187,23 +187,23 @@ export async function startTestService(context: Cleanup, database: string, setup
       const created = await store.write((tx) =>
         createAccount(tx, { domain, email: `owner@${domain}` }, now(), systemRandom),
       );
-      return person(domain, String(created.user_id), created.key);
+      return createApiUser(domain, String(created.user_id), created.key);
     },
     async createUser(owner, role, permissions = permissionsOf(role)) {
-      const made = await writeInAccount(owner.domain, async (write) => {
+      const createdKey = await writeInAccount(owner.domain, async (write) => {
         const email = `${role}-${systemRandom.fraction()}@${owner.domain}`;
         const { user_id } = await insertUser(write, { email, first_name: 'Test', last_name: role, role });
-        const wanted = { userId: user_id, label: 'test', permissions, expiresAt: null };
-        return insertKey(write, wanted, systemRandom);
+        const keyInput = { userId: user_id, label: 'test', permissions, expiresAt: null };
+        return insertKey(write, keyInput, systemRandom);
       });
-      return person(owner.domain, String(made.user_id), made.key ?? '');
+      return createApiUser(owner.domain, String(createdKey.user_id), createdKey.key ?? '');
     },
     async createKey({ domain, userId }, { permissions = everyPermission, expiresAt }) {
-      const wanted = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
-      const { key } = await writeInAccount(domain, (write) => insertKey(write, wanted, systemRandom));
-      return person(domain, userId, key ?? '');
+      const keyInput = { userId: Number(userId), label: 'test', permissions, expiresAt: expiresAt ?? null };
+      const { key } = await writeInAccount(domain, (write) => insertKey(write, keyInput, systemRandom));
+      return createApiUser(domain, userId, key ?? '');
     },
-    async createLink({ domain, userId }) {
+    async createInvitationLink({ domain, userId }) {
       const { token } = await writeInAccount(domain, (write) => insertInvitation(write, Number(userId), systemRandom));
       return buildInvitationLink(baseUrl, token);
     },
@@ -211,20 +211,21 @@ export async function startTestService(context: Cleanup, database: string, setup
       const { token } = await writeInAccount(domain, (write) =>
         openSession(write, { userId: Number(userId), userAgent: 'a test' }, systemRandom),
       );
-      return consoleUserWith(baseUrl, { domain, userId }, token);
+      return createConsoleUser(baseUrl, { domain, userId }, token);
     },
-    async call(who, method, address, body, headers = {}) {
-      const sent =
+    async call(user, method, path, body, headers = {}) {
+      const sentBody =
         typeof body === 'string' || body instanceof Uint8Array || body === undefined ? body : JSON.stringify(body);
-      const json: Record<string, string> = sent === undefined ? {} : { 'content-type': 'application/json' };
+      const contentTypeHeaders: Record<string, string> =
+        sentBody === undefined ? {} : { 'content-type': 'application/json' };
       const init = {
         method,
-        headers: { ...json, ...who?.headers, ...headers },
-        ...(sent === undefined ? {} : { body: sent }),
+        headers: { ...contentTypeHeaders, ...user?.headers, ...headers },
+        ...(sentBody === undefined ? {} : { body: sentBody }),
       };
-      const response = await fetch(`${baseUrl}${address}`, { ...init, redirect: 'manual' });
+      const response = await fetch(`${baseUrl}${path}`, { ...init, redirect: 'manual' });
       const text = await response.text();
-      return { status: response.status, headers: response.headers, text, json: parseOrUndefined(text) };
+      return { status: response.status, headers: response.headers, text, json: parseJsonOrUndefined(text) };
     },
   };
 }
@@ -237,16 +238,20 @@ export function browserHeaders(baseUrl: string, token: string): Record<string, s
 }
 
 /** Returns a console user with this session token, at any node of the service. */
-export function consoleUserWith(baseUrl: string, who: Pick<ApiUser, 'domain' | 'userId'>, token: string): ConsoleUser {
+export function createConsoleUser(
+  baseUrl: string,
+  user: Pick<ApiUser, 'domain' | 'userId'>,
+  token: string,
+): ConsoleUser {
   const headers = browserHeaders(baseUrl, token);
-  const asBrowser = new CarillonConsole({
+  const consoleClient = new CarillonConsole({
     baseUrl,
     fetch: (url, init) => fetch(url, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } }),
   });
-  return { domain: who.domain, userId: who.userId, token, headers, console: asBrowser };
+  return { domain: user.domain, userId: user.userId, token, headers, console: consoleClient };
 }
 
-function parseOrUndefined(text: string): Json {
+function parseJsonOrUndefined(text: string): Json {
   try {
     return JSON.parse(text);
   } catch {

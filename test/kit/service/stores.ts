@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from '../cleanup.ts';
 import { newPostgresDatabase, newServiceDatabase } from '../database/postgres-databases.ts';
-import { type ServiceSetup, startTestService, type TestService, temporaryFolder } from './service.ts';
+import { createTemporaryFolder, type ServiceSetup, startTestService, type TestService } from './service.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
 
 /** A database under test. Suites loop over all databases, because every promise holds on each of them. */
@@ -18,7 +18,7 @@ export type TestStore = {
 };
 
 /** Creates a database and returns the value for `--database`. */
-type Database = TestStore['database'];
+type CreateDatabase = TestStore['database'];
 
 /**
  * Creates the tools to test on a database.
@@ -28,17 +28,17 @@ type Database = TestStore['database'];
 function createTestStore(
   name: TestStore['name'],
   test: typeof nodeTest,
-  database: Database,
-  serviceDatabase = database,
+  database: CreateDatabase,
+  createServiceDatabase = database,
 ): TestStore {
   return {
     name,
     test,
     database,
     testService: async (context, setup = {}) =>
-      startTestService(context, setup.database ?? (await serviceDatabase(context)), setup),
+      startTestService(context, setup.database ?? (await createServiceDatabase(context)), setup),
     serviceProcess: async (context, options = {}) =>
-      startServiceProcess(context, options.CARILLON_DATABASE ?? (await serviceDatabase(context)), options),
+      startServiceProcess(context, options.CARILLON_DATABASE ?? (await createServiceDatabase(context)), options),
   };
 }
 
@@ -46,7 +46,7 @@ function createTestStore(
 export const sqlite = createTestStore(
   'SQLite',
   nodeTest,
-  async (context) => `sqlite:${join(temporaryFolder(context), 'carillon.db')}`,
+  async (context) => `sqlite:${join(createTemporaryFolder(context), 'carillon.db')}`,
 );
 
 const postgresTest = (name: string, ...rest: unknown[]) =>

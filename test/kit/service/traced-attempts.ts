@@ -24,11 +24,11 @@ export function createTracedAttempt(): { readonly attempt: SendAttempt; traceOf(
     attempt(order) {
       const trace = traceOf(new URL(order.target).pathname);
       trace.begun.push(performance.now());
-      const onDialled = () => {
+      const onBeforeSend = () => {
         trace.dialled.push(performance.now());
-        order.onDialled?.();
+        order.onBeforeSend?.();
       };
-      return realAttempt({ ...order, onDialled });
+      return realAttempt({ ...order, onBeforeSend });
     },
   };
 }

@@ -5,7 +5,7 @@ import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type DatabaseProxy, startProxy } from '../../kit/network/proxy.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import { leaseOwners, registeredNodeIds, startSecondNode } from '../../kit/service/nodes.ts';
+import { readLeaseOwners, readRegisteredNodeIds, startSecondNode } from '../../kit/service/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
@@ -66,11 +66,11 @@ export async function startPair(context: Cleanup, store: TestStore): Promise<Nod
 export async function chooseVictim({ store, nodes: both }: NodePair, hooks: ReadonlyMap<string, string>) {
   const ids = [...hooks.values()];
   const owners = await eventually(
-    () => leaseOwners(store),
+    () => readLeaseOwners(store),
     (now) => ids.every((id) => (now.get(id) ?? 0) !== 0),
     QUIESCE_TIMEOUT_MS,
   );
-  const queuesByNode = (await registeredNodeIds(store)).map((node) =>
+  const queuesByNode = (await readRegisteredNodeIds(store)).map((node) =>
     [...hooks].filter(([, id]) => owners.get(id) === node),
   );
   const [ofOlder = [], ofYounger = []] = queuesByNode;
@@ -107,7 +107,7 @@ export async function runPause(context: Cleanup, pair: NodePair, { round, rng }:
   }
   observers.routeTo(older.service);
   const { victim, other, queues } = await chooseVictim(pair, hooks);
-  const before = await leaseOwners(pair.store);
+  const before = await readLeaseOwners(pair.store);
   observers.routeTo(victim.service, other.service);
   await wait(100 + rng.integerBelow(300));
   await observers.untilAcknowledged(5);
@@ -120,7 +120,7 @@ export async function runPause(context: Cleanup, pair: NodePair, { round, rng }:
   const paused = await pausing;
   await ending;
   await observers.untilAcknowledged(5);
-  const after = await leaseOwners(pair.store);
+  const after = await readLeaseOwners(pair.store);
   observers.recover();
   await observers.stop();
   await untilDelivered(pair.address);

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
-import { registeredNodeIds } from '../../kit/service/nodes.ts';
+import { readRegisteredNodeIds } from '../../kit/service/nodes.ts';
 import { sharedStores } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
@@ -271,7 +271,7 @@ async function recover(loss: Loss, victim: ClusterNode, pair: NodePair): Promise
   if (loss === 'paused') victim.service.process.kill('SIGCONT');
   else victim.proxy.resumeForwarding();
   await eventually(
-    () => registeredNodeIds(pair.store),
+    () => readRegisteredNodeIds(pair.store),
     (now) => now.length === 2,
     QUIESCE_TIMEOUT_MS,
   );

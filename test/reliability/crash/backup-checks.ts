@@ -12,8 +12,8 @@ import { type Observers, withSnapshot } from '../workload/observers.ts';
  * Using the Low Level API"). The backup is a copy of the files while the server writes to them, and the WAL that
  * makes the copy consistent.
  */
-export async function makeBaseBackup({ address, folder }: PostgresServer, to: string): Promise<void> {
-  const client = new pg.Client({ connectionString: address });
+export async function makeBaseBackup({ url, folder }: PostgresServer, to: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     await client.query("select pg_backup_start('carillon', true)");

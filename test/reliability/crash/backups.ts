@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
-import { carillonJson } from '../../kit/service/command.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { runCarillonJson } from '../../kit/service/command.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import { startProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';
@@ -57,18 +57,18 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
     atEnd(context, server.stop);
     return postgresBackupMethod(context, server);
   }
-  const folder = temporaryFolder(context);
+  const folder = createTemporaryFolder(context);
   const address = `sqlite:${join(folder, 'carillon.db')}`;
   return {
     address,
     async make(number) {
       const environment = { CARILLON_DATABASE: address };
-      const { file } = await carillonJson(['backup', '--to', join(folder, `${number}.db`)], { environment });
+      const { file } = await runCarillonJson(['backup', '--to', join(folder, `${number}.db`)], { environment });
       return file;
     },
     async restore(_context, backup, number) {
       const database = `sqlite:${join(folder, `restored-${number}`, 'carillon.db')}`;
-      await carillonJson(['restore', '--database', database, '--from', backup]);
+      await runCarillonJson(['restore', '--database', database, '--from', backup]);
       return database;
     },
   };
@@ -77,7 +77,7 @@ async function backupMethodFor(context: Cleanup, store: TestStore): Promise<Back
 /** Makes base backups of a running PostgreSQL server, with the WAL that makes them consistent. */
 function postgresBackupMethod(context: Cleanup, server: PostgresServer): BackupMethod {
   return {
-    address: server.address,
+    address: server.url,
     async make(number) {
       // The backup is stored next to the data folder, where the system user of the server may write.
       const to = `${server.folder}-backup-${number}`;
@@ -88,8 +88,8 @@ function postgresBackupMethod(context: Cleanup, server: PostgresServer): BackupM
     async restore(own, backup) {
       const restored = await startPostgres({ folder: backup });
       atEnd(own, restored.stop);
-      await carillonJson(['restore', '--database', restored.address, '--after-restore']);
-      return restored.address;
+      await runCarillonJson(['restore', '--database', restored.url, '--after-restore']);
+      return restored.url;
     },
   };
 }

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { freePort } from '../../kit/network/port.ts';
+import { findFreePort } from '../../kit/network/port.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import { carillonJson } from '../../kit/service/command.ts';
+import { runCarillonJson } from '../../kit/service/command.ts';
 import { type StartedProcess, startProcess as startOurs } from '../../kit/service/service-process.ts';
 import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';
 import { inspectDatabase } from '../checker/db-integrity.ts';
@@ -109,7 +109,7 @@ export async function startCrashLoop(context: Cleanup, options: CrashLoopOptions
   return {
     observers,
     async start(fault) {
-      const port = String(await freePort());
+      const port = String(await findFreePort());
       observers.expectOrigin(`http://127.0.0.1:${port}`);
       const startEnvironment = {
         CARILLON_DATABASE: database,
@@ -187,7 +187,7 @@ function countersOf(
 async function createKey(database: string): Promise<Endpoint['headers']> {
   const domain = 'carillon.localhost';
   const command = ['keys', 'create', '--database', database, '--domain', domain, '--email', `owner@${domain}`];
-  const { key } = await carillonJson(command);
+  const { key } = await runCarillonJson(command);
   return { domain, key };
 }
 

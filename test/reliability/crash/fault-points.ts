@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { withCleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { SeededRandom } from '../../kit/random.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import type { StartedProcess } from '../../kit/service/service-process.ts';
 import { type CrashLoop, type LoopResult, START_KILLED_MESSAGE, startCrashLoop } from './crash-loop.ts';
 import { countInjectedCalls, databaseFiles, type Injection, inject, injectingCommand } from './strace.ts';
@@ -72,7 +72,7 @@ export async function runRow(row: FaultRow, random: SeededRandom): Promise<LoopR
     const first = k;
     const last = Math.min(row.maxK, first + faultsPerDatabase - 1);
     await withCleanup(async (context) => {
-      const database = join(temporaryFolder(context), 'carillon.db');
+      const database = join(createTemporaryFolder(context), 'carillon.db');
       const loop = await startCrashLoop(context, { database: `sqlite:${database}`, random: random.fork() });
       const fixture: Fixture = { row, loop, database, service: undefined, injectedCount: 0, survivedCount: 0 };
       const one = await loop.runAndCheck(async () => {
@@ -222,7 +222,7 @@ const COMMIT_TIMEOUT_MS = 30_000;
 /** Starts services one after the other on one database. The k-th service kills itself at its k-th commit. */
 export function killAtCommits(count: number, random: SeededRandom): Promise<LoopResult> {
   return withCleanup(async (context) => {
-    const database = `sqlite:${temporaryFolder(context)}/carillon.db`;
+    const database = `sqlite:${createTemporaryFolder(context)}/carillon.db`;
     const loop = await startCrashLoop(context, { database, random: random.fork() });
     let killed = 0;
     const found = await loop.runAndCheck(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
-import { freePort } from '../../kit/network/port.ts';
+import { findFreePort } from '../../kit/network/port.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import { type StartedProcess, spawnService, startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -130,7 +130,7 @@ async function setUp(context: Cleanup, store: TestStore, random: SeededRandom): 
   // The test starts its own PostgreSQL server, because it kills the server.
   const server = store.name === 'PostgreSQL' ? await startPostgres() : undefined;
   if (server !== undefined) atEnd(context, server.stop);
-  const address = server?.address ?? (await store.database(context));
+  const address = server?.url ?? (await store.database(context));
   const environment = { CARILLON_DATABASE: address, CARILLON_PORT: '0', ...OBSERVED_SERVICE_OPTIONS, ...PAUSE_OPTIONS };
   const service = await startProcess(environment);
   const { domain = '', key = '' } = service;
@@ -175,7 +175,7 @@ async function kill(
   if (target === 'both') await server?.restart();
   const crashes = [await recordKill(fixture, killedAt)];
   if (target === 'starting') {
-    const port = String(await freePort());
+    const port = String(await findFreePort());
     observers.expectOrigin(`http://127.0.0.1:${port}`);
     const child = spawnService({ ...environment, CARILLON_PORT: port });
     const exited = once(child, 'exit');

@@ -54,7 +54,7 @@ export async function runPowerCuts(
   const folder = join(disk.folder, 'data');
   const server = name === 'PostgreSQL' ? await startPostgres({ folder, settings }) : undefined;
   if (server !== undefined) atEnd(context, () => server.crash('SIGKILL'));
-  const database = server?.address ?? `sqlite:${folder}/carillon.db`;
+  const database = server?.url ?? `sqlite:${folder}/carillon.db`;
   const loop = await startCrashLoop(context, { database, random: random.fork(), ...how });
   const fixture = { loop, disk, server, random };
   let [made, duringStart, fresh] = [0, 0, 0];

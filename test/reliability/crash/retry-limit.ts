@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { freePort } from '../../kit/network/port.ts';
-import { NotificationStarts, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
+import { findFreePort } from '../../kit/network/port.ts';
+import { NotificationStarts, waitForSentData } from '../../kit/network/wait-for-arrivals.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -101,7 +101,7 @@ const isInFlightAt =
 /** Runs the scripts against one service that is killed several times; returns the history. */
 async function runScripts(context: Cleanup, store: TestStore, hooks: number, random: SeededRandom): Promise<History> {
   const address = await store.database(context);
-  const port = await freePort();
+  const port = await findFreePort();
   const baseUrl = `http://127.0.0.1:${port}`;
   const startEnvironment = {
     CARILLON_DATABASE: address,
@@ -183,7 +183,7 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
     return script.shift() ?? 200;
   };
   const server = createServer(async (request, response) => {
-    const at = connectionTimes.startOf(request.socket);
+    const at = connectionTimes.takeStartTime(request.socket);
     if (request.method === 'GET') {
       response.end();
       return;
@@ -238,7 +238,7 @@ async function startReceiver(context: Cleanup, random: SeededRandom) {
      * kill cut off since `killedAt` end at that time.
      */
     async catchUp(killedAt: number) {
-      const at = await waitForConnections(url);
+      const at = await waitForSentData(url);
       for (const one of arrivals) {
         const isCut = one.answer === undefined && !one.isReset && (one.answeredAt ?? 0) >= killedAt;
         if (isCut && (one.answeredAt ?? 0) <= at) one.answeredAt = at + 1e-3;

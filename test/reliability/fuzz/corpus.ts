@@ -1,4 +1,4 @@
-import { requestText } from '../../kit/network/raw-http.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
 import { seededRandom } from '../../kit/random.ts';
 
 /**
@@ -25,7 +25,7 @@ const quote = (text: string) => JSON.stringify(text);
  * followed by a DELETE, which would take effect if it were read as a request.
  */
 export function createCorpus(credentials: readonly string[], seed: number): readonly CorpusCase[] {
-  const smuggledRequest = requestText(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
+  const smuggledRequest = formatRequest(['DELETE /v2/clients/1 HTTP/1.1', 'host: x', ...credentials]);
   const rejected = (what: string, bytes: string): CorpusCase => ({
     what,
     bytes: bytes + smuggledRequest,
@@ -34,21 +34,21 @@ export function createCorpus(credentials: readonly string[], seed: number): read
   const last = ['host: x', ...credentials, 'connection: close'];
   const get = (what: string, lines: readonly string[], ...statuses: number[]): CorpusCase =>
     statuses.length === 0
-      ? rejected(what, requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials]))
+      ? rejected(what, formatRequest(['GET /v2/user HTTP/1.1', ...lines, ...credentials]))
       : {
           what,
-          bytes: requestText(['GET /v2/user HTTP/1.1', ...lines, ...credentials, 'connection: close']),
+          bytes: formatRequest(['GET /v2/user HTTP/1.1', ...lines, ...credentials, 'connection: close']),
           statuses,
         };
   const post = (what: string, lines: readonly string[], body: string, ...statuses: number[]): CorpusCase => {
     const head = ['POST /v2/clients HTTP/1.1', 'host: x', ...credentials, ...lines];
-    if (statuses.length === 0) return rejected(what, requestText(head, body));
-    return { what, bytes: requestText([...head, 'connection: close'], body), statuses };
+    if (statuses.length === 0) return rejected(what, formatRequest(head, body));
+    return { what, bytes: formatRequest([...head, 'connection: close'], body), statuses };
   };
   const line = (first: string, ...statuses: number[]): CorpusCase =>
     statuses.length === 0
-      ? rejected(quote(first), requestText([first, 'host: x', ...credentials]))
-      : { what: quote(first), bytes: requestText([first, ...last]), statuses };
+      ? rejected(quote(first), formatRequest([first, 'host: x', ...credentials]))
+      : { what: quote(first), bytes: formatRequest([first, ...last]), statuses };
   const at = (path: string, ...statuses: number[]) => line(`GET ${path} HTTP/1.1`, ...statuses);
 
   const framing: CorpusCase[] = [
@@ -62,7 +62,10 @@ export function createCorpus(credentials: readonly string[], seed: number): read
     post('chunks and no length at all', [CHUNKED_HEADER, 'content-length: 0'], CHUNKS),
     post('two transfer codings', [CHUNKED_HEADER, 'transfer-encoding: identity'], CHUNKS),
     post('the same transfer coding twice', [CHUNKED_HEADER, CHUNKED_HEADER], CHUNKS),
-    rejected('chunks of HTTP/1.0', requestText(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED_HEADER], CHUNKS)),
+    rejected(
+      'chunks of HTTP/1.0',
+      formatRequest(['POST /v2/clients HTTP/1.0', ...credentials, CHUNKED_HEADER], CHUNKS),
+    ),
     ...INVALID_LENGTHS.map((length) => post(`length ${quote(length)}`, [`content-length: ${length}`], JSON_BODY)),
     post('two lengths', [LENGTH_HEADER, 'content-length: 4'], JSON_BODY),
     post('the same length twice', [LENGTH_HEADER, LENGTH_HEADER], JSON_BODY),
@@ -103,7 +106,7 @@ export function createCorpus(credentials: readonly string[], seed: number): read
       .map((sign) =>
         rejected(
           `${quote(sign)} in the key`,
-          requestText(['GET /v2/user HTTP/1.1', 'host: x', `key: a${sign}${credentials[0]}`]),
+          formatRequest(['GET /v2/user HTTP/1.1', 'host: x', `key: a${sign}${credentials[0]}`]),
         ),
       ),
     get('two hosts', ['host: x', 'host: y']),
@@ -123,11 +126,11 @@ export function createCorpus(credentials: readonly string[], seed: number): read
     post('two content types', [LENGTH_HEADER, 'content-type: application/json', 'content-type: text/plain'], JSON_BODY),
     rejected(
       'bare line feeds',
-      requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\n'),
+      formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\n'),
     ),
     rejected(
       'bare carriage returns',
-      requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\r'),
+      formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).replaceAll('\r\n', '\r'),
     ),
     get('a tab in a header', ['host: x', 'x: a\tb'], 200),
     get('latin in a header', ['host: x', 'x: \xe4\xff'], 200),
@@ -179,25 +182,25 @@ export function createCorpus(credentials: readonly string[], seed: number): read
     {
       what: 'two requests at once',
       bytes:
-        requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]) +
-        requestText(['GET /v2/company HTTP/1.1', ...last]),
+        formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]) +
+        formatRequest(['GET /v2/company HTTP/1.1', ...last]),
       statuses: [200, 200],
     },
     {
       what: 'fifty at once',
       bytes:
-        requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).repeat(49) +
-        requestText(['GET /v2/user HTTP/1.1', ...last]),
+        formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials]).repeat(49) +
+        formatRequest(['GET /v2/user HTTP/1.1', ...last]),
       statuses: Array.from({ length: 50 }, () => 200),
     },
     {
       what: 'one and half of another',
-      bytes: `${requestText(['GET /v2/user HTTP/1.1', ...last])}GET /v2/cl`,
+      bytes: `${formatRequest(['GET /v2/user HTTP/1.1', ...last])}GET /v2/cl`,
       statuses: [200],
     },
     {
       what: 'a request in the body of another',
-      bytes: requestText(
+      bytes: formatRequest(
         ['GET /v2/user HTTP/1.1', ...last, `content-length: ${smuggledRequest.length}`],
         smuggledRequest,
       ),
@@ -205,7 +208,7 @@ export function createCorpus(credentials: readonly string[], seed: number): read
     },
     {
       what: 'a request in the body of a creation',
-      bytes: requestText(
+      bytes: formatRequest(
         ['POST /v2/clients HTTP/1.1', ...last, `content-length: ${smuggledRequest.length}`],
         smuggledRequest,
       ),
@@ -213,21 +216,25 @@ export function createCorpus(credentials: readonly string[], seed: number): read
     },
     {
       what: 'a request behind one that ends the connection',
-      bytes: requestText(['GET /v2/user HTTP/1.1', ...last]) + smuggledRequest,
+      bytes: formatRequest(['GET /v2/user HTTP/1.1', ...last]) + smuggledRequest,
       statuses: [200],
     },
     {
       what: 'a request, and then none',
-      bytes: `${requestText(['GET /v2/user HTTP/1.1', 'host: x', ...credentials])}nonsense\r\n\r\n${smuggledRequest}`,
+      bytes: `${formatRequest(['GET /v2/user HTTP/1.1', 'host: x', ...credentials])}nonsense\r\n\r\n${smuggledRequest}`,
       statuses: [200, 400],
     },
-    { what: 'empty lines first', bytes: `\r\n\r\n${requestText(['GET /v2/user HTTP/1.1', ...last])}`, statuses: [200] },
-    { what: 'HTTP/1.0', bytes: requestText(['GET /v2/user HTTP/1.0', ...credentials]), statuses: [200] },
+    {
+      what: 'empty lines first',
+      bytes: `\r\n\r\n${formatRequest(['GET /v2/user HTTP/1.1', ...last])}`,
+      statuses: [200],
+    },
+    { what: 'HTTP/1.0', bytes: formatRequest(['GET /v2/user HTTP/1.0', ...credentials]), statuses: [200] },
     {
       what: 'HTTP/1.0 that stays',
       bytes:
-        requestText(['GET /v2/user HTTP/1.0', ...credentials, 'connection: keep-alive']) +
-        requestText(['GET /v2/user HTTP/1.0', ...credentials]),
+        formatRequest(['GET /v2/user HTTP/1.0', ...credentials, 'connection: keep-alive']) +
+        formatRequest(['GET /v2/user HTTP/1.0', ...credentials]),
       statuses: [200, 200],
     },
   ];

@@ -111,12 +111,12 @@ test('R11 an accepted request that is invalid, and a response of an unknown oper
 test('R11 additional, wrong and unterminated responses to a malformed request are reported', () => {
   const one = { what: 'x', bytes: '', statuses: [400] };
   const text = 'HTTP/1.1 400 x\r\ncontent-type: application/problem+json\r\n\r\n';
-  assert.equal(describeMismatch(one, { text, statuses: [400], closed: true }), undefined);
-  assert.equal(describeMismatch(one, { text, statuses: [400, 200], closed: true }), '400,200 instead of 400');
-  assert.equal(describeMismatch(one, { text, statuses: [], closed: true }), 'nothing instead of 400');
-  assert.equal(describeMismatch(one, { text, statuses: [400], closed: false }), 'the connection stays open');
+  assert.equal(describeMismatch(one, { text, statuses: [400], isClosed: true }), undefined);
+  assert.equal(describeMismatch(one, { text, statuses: [400, 200], isClosed: true }), '400,200 instead of 400');
+  assert.equal(describeMismatch(one, { text, statuses: [], isClosed: true }), 'nothing instead of 400');
+  assert.equal(describeMismatch(one, { text, statuses: [400], isClosed: false }), 'the connection stays open');
   assert.match(
-    describeMismatch(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], closed: true }) ?? '',
+    describeMismatch(one, { text: 'HTTP/1.1 400 x\r\n\r\n', statuses: [400], isClosed: true }) ?? '',
     /no problem/,
   );
 });

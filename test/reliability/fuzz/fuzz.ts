@@ -113,7 +113,7 @@ async function fuzzResponses(
   let targets = 0;
   const nextTarget = () => {
     targets += 1;
-    return target.at(`/${targets}`);
+    return target.urlOf(`/${targets}`);
   };
   const document: Json = await (await fetch(`${baseUrl}/openapi.json`)).json();
   const operations = operationsIn(document);

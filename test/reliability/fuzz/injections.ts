@@ -43,7 +43,7 @@ export async function writeInjectionTexts({
 }: InjectionDeps): Promise<InjectionResult> {
   const store = await openStoreAt(context, database, { openAs: 'command' });
   const target = await startTarget(context);
-  const targets = () => target.at(`/${systemRandom.fraction()}`);
+  const targets = () => target.urlOf(`/${systemRandom.fraction()}`);
   const [fixture, bystander] = [await newFixture(store, baseUrl, targets), await newFixture(store, baseUrl, targets)];
   const broken: string[] = [];
   let [written, requests] = [0, 0];

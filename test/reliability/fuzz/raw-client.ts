@@ -172,11 +172,11 @@ export async function sendMalformed(
 /** Returns the reason for which a response does not match its case, or undefined if it matches. */
 export function describeMismatch(
   { statuses }: CorpusCase,
-  { text, closed, ...answered }: Conversation,
+  { text, isClosed, ...answered }: Conversation,
 ): string | undefined {
   if (answered.statuses.join() !== statuses.join())
     return `${answered.statuses.join() || 'nothing'} instead of ${statuses.join()}`;
-  if (!closed) return 'the connection stays open';
+  if (!isClosed) return 'the connection stays open';
   if (statuses[0] !== 400 || statuses.length > 1) return undefined;
   return /\r\ncontent-type: application\/problem\+json/i.test(text) ? undefined : `no problem: ${text}`;
 }

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { responseValidator, shapeOf } from '../../kit/api/openapi.ts';
+import { createResponseCheck, shapeOf } from '../../kit/api/openapi.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { Operation } from './document.ts';
 import type { RawResponse } from './raw-client.ts';
@@ -26,7 +26,7 @@ const COMMON_HEADERS = new Set([
 export type ResponseCheck = (draft: RequestDraft, reply: RawResponse) => string | undefined;
 
 export function responseChecker(document: Json, operations: readonly Operation[]): ResponseCheck {
-  const schemaFault = responseValidator(document);
+  const schemaFault = createResponseCheck(document);
   const bodyFault = createBodyCheck(operations);
 
   const known = new Map(operations.map((one) => [`${one.method} ${shapeOf(one.path)}`, one]));

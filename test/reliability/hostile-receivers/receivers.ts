@@ -12,7 +12,7 @@ import { runInNewContext } from 'node:vm';
 import type { Behaviour } from '../../../packages/chaos-receiver/src/behaviour.ts';
 import { behaviours } from '../../../packages/chaos-receiver/src/behaviours.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 
 const main = fileURLToPath(new URL('../../../packages/chaos-receiver/src/main.ts', import.meta.url));
 
@@ -35,7 +35,7 @@ export async function startHostileReceivers(
   context: Cleanup,
   { deadlineMs, seed, onVisit }: { deadlineMs: number; seed: number; onVisit: (visit: ConnectionReport) => void },
 ): Promise<{ readonly all: readonly HostileReceiver[]; readonly certificate: string }> {
-  const caFile = join(temporaryFolder(context), 'ca.pem');
+  const caFile = join(createTemporaryFolder(context), 'ca.pem');
   const flags = ['--each', '--port', '0', '--json', '--pace', '20ms', '--ca-file', caFile];
   const own = ['--deadline', `${deadlineMs}ms`, '--seed', String(seed)];
   const child = spawn(process.execPath, [main, ...flags, ...own], {

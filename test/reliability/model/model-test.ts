@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { permissionsOf } from '../../../src/permissions.ts';
-import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom } from '../../kit/clock.ts';
 import { fc } from '../../kit/packages.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -104,8 +104,8 @@ class ModelRunner {
   }
 
   static async of(store: TestStore, context: RunParameters['context']): Promise<ModelRunner> {
-    const [clock, targets] = [testClock(), new SimulatedTargets()];
-    const deps = { clock, random: fixedJitterRandom(), attempt: targets.attempt };
+    const [clock, targets] = [createTestClock(), new SimulatedTargets()];
+    const deps = { clock, random: fixedJitterRandom(), sendAttempt: targets.attempt };
     const carillon = await store.testService(context, { options: { retryWaits: '1m,2h' }, deps });
     return new ModelRunner(new ServiceUnderTest(carillon, clock, targets));
   }

@@ -1,7 +1,7 @@
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
-import { carillonJson } from '../../kit/service/command.ts';
+import { runCarillonJson } from '../../kit/service/command.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { Attacker, LargeTask } from './attacks.ts';
@@ -62,8 +62,8 @@ export async function setUp(store: TestStore, context: Cleanup): Promise<AttackF
     });
     honest.push(...createHonestCalls(headers, event_id));
   }
-  await owner.carillon.hooks.create({ target_url: target.at('/of-the-honest-account'), event: 'new_event' });
-  await neighbour.carillon.hooks.create({ target_url: target.at('/of-the-neighbour'), event: 'new_event' });
+  await owner.carillon.hooks.create({ target_url: target.urlOf('/of-the-honest-account'), event: 'new_event' });
+  await neighbour.carillon.hooks.create({ target_url: target.urlOf('/of-the-neighbour'), event: 'new_event' });
   return {
     service,
     honest,
@@ -88,15 +88,15 @@ function createHonestCalls(headers: Headers, eventId: string): readonly string[]
 
 async function createAccountOn({ baseUrl, database }: ServiceProcess, domain: string) {
   const words = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`, '--database', database];
-  const { key } = await carillonJson(words);
+  const { key } = await runCarillonJson(words);
   return { carillon: new Carillon({ baseUrl, auth: apiKey({ domain, key }), retries: 0 }), headers: { domain, key } };
 }
 
 async function createMember({ database, headers }: ServiceProcess): Promise<Headers> {
   const { domain = '' } = headers;
   const who = ['--domain', domain, '--email', 'member@honest.test', '--database', database];
-  await carillonJson(['users', 'create', ...who, '--role', 'member']);
-  const { key } = await carillonJson(['keys', 'create', ...who]);
+  await runCarillonJson(['users', 'create', ...who, '--role', 'member']);
+  const { key } = await runCarillonJson(['keys', 'create', ...who]);
   return { domain, key };
 }
 

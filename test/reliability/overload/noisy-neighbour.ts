@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import { carillonJson } from '../../kit/service/command.ts';
+import { runCarillonJson } from '../../kit/service/command.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { LoadResult } from './generator.ts';
 import { createLoadRequests, runGenerator } from './load.ts';
@@ -50,7 +50,7 @@ export async function measureNoise(store: TestStore, context: Cleanup, seconds: 
   const service = await store.serviceProcess(context, limits);
   const account = async (domain: string): Promise<Record<string, string>> => {
     const command = ['accounts', 'create', '--domain', domain, '--email', `owner@${domain}`];
-    const { key } = await carillonJson([...command, '--database', service.database]);
+    const { key } = await runCarillonJson([...command, '--database', service.database]);
     return { key, domain };
   };
   const otherCredentials: Record<string, string>[] = [];

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openStoreAt } from '../../kit/database/database.ts';
-import { storedEvents } from '../../kit/service/load.ts';
+import { readStoredEventPaths } from '../../kit/service/load.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
@@ -160,7 +160,7 @@ async function measureOverload(
   const recoveredMs = Math.round(performance.now() - began);
   await service.stop('SIGTERM');
   const database = await openStoreAt(context, service.database, { openAs: 'command' });
-  const stored = await storedEvents(database);
+  const stored = await readStoredEventPaths(database);
   await database.close();
   const made = [warm, before, peak, over, ...answeredInFull, ...after].flatMap(({ answered }) => answered.locations);
   return {

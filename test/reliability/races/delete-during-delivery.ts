@@ -5,7 +5,7 @@ import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
 import { type SeededRandom, seededRandom } from '../../kit/random.ts';
-import { countLogLines, personAt } from '../../kit/service/nodes.ts';
+import { countLogLines, userAtNode } from '../../kit/service/nodes.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { type AttemptTrace, createTracedAttempt } from '../../kit/service/traced-attempts.ts';
@@ -111,7 +111,7 @@ async function runRaces(context: Cleanup, arena: RaceSetup, races: number, rando
   const database = await arena.store.database(context);
   const address = arena.store.name === 'SQLite' ? database : `${database}?listen=${arena.listen}`;
   const tracer = traceAttempts();
-  const start = () => arena.store.testService(context, { database: address, deps: { attempt: tracer.attempt } });
+  const start = () => arena.store.testService(context, { database: address, deps: { sendAttempt: tracer.attempt } });
   const nodes = [await start()];
   if (arena.nodes === 2) nodes.push(await start());
   const [one = await start(), other = one] = nodes;
@@ -121,7 +121,7 @@ async function runRaces(context: Cleanup, arena: RaceSetup, races: number, rando
 
   let created = 0;
   let writing = true;
-  const callers = [owner, personAt(other, owner)];
+  const callers = [owner, userAtNode(other, owner)];
   const writers = callers.map(async ({ carillon }) => {
     while (writing) {
       await carillon.events.create(event);
@@ -173,8 +173,8 @@ async function runRace(field: RaceContext, name: string): Promise<HookEnd> {
   const [maker, remover] = random.integerBelow(4) === 0 ? [other, one] : [one, other];
   if (drawn === 0) return endUser(field, name, turns);
   const path = `/${name}`;
-  const { carillon } = personAt(maker, owner);
-  const { id } = await carillon.hooks.create({ target_url: field.target.at(path), event: 'new_event' });
+  const { carillon } = userAtNode(maker, owner);
+  const { id } = await carillon.hooks.create({ target_url: field.target.urlOf(path), event: 'new_event' });
   // Some races begin while the hook queue is being leased for the first time.
   if (random.integerBelow(2) === 0 || drawn === 1) await waitForAttempt(field, path);
   for (let turned = 0; turned < turns; turned += 1) await waitTick();
@@ -187,7 +187,7 @@ async function runRace(field: RaceContext, name: string): Promise<HookEnd> {
     );
     return { paths: [path], at: tracer.refusedAt.get(path) ?? 0 };
   }
-  await personAt(remover, owner).carillon.hooks.delete(id);
+  await userAtNode(remover, owner).carillon.hooks.delete(id);
   return { paths: [path], at: performance.now() };
 }
 
@@ -196,10 +196,10 @@ async function endUser(field: RaceContext, name: string, turns: number): Promise
   const { one, other, owner, target } = field;
   const user = await one.createUser(owner, 'member');
   const paths = Array.from({ length: HOOKS_PER_USER }, (_, index) => `/${name}-${index}`);
-  for (const path of paths) await user.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+  for (const path of paths) await user.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' });
   await Promise.all(Array.from({ length: HOOKS_PER_USER }, () => user.carillon.events.create(event)));
   for (let turned = 0; turned < turns; turned += 1) await waitTick();
-  await personAt(other, owner).carillon.users.delete(user.userId);
+  await userAtNode(other, owner).carillon.users.delete(user.userId);
   return { paths, at: performance.now() };
 }
 

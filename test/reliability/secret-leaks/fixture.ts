@@ -6,7 +6,7 @@ import { newToken, systemRandom } from '../../../src/secrets.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { openStoreAt, readAllBytes } from '../../kit/database/database.ts';
 import { type CommandResult, runCarillon } from '../../kit/service/command.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { SearchedPlace, Secret } from './secrets.ts';
 
@@ -18,7 +18,7 @@ export class LeakFixture {
   readonly environment: Record<string, string>;
 
   constructor(context: Cleanup) {
-    this.folder = temporaryFolder(context);
+    this.folder = createTemporaryFolder(context);
     const [home, temporary] = [join(this.folder, 'home'), join(this.folder, 'tmp')];
     mkdirSync(home);
     mkdirSync(temporary);

@@ -9,9 +9,9 @@ import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { openStoreAt, readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startMailServer } from '../../kit/network/mail.ts';
-import { requestText, sendRawBytes } from '../../kit/network/raw-http.ts';
+import { formatRequest, sendRawBytes } from '../../kit/network/raw-http.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
-import { carillonJson, runCarillon } from '../../kit/service/command.ts';
+import { runCarillon, runCarillonJson } from '../../kit/service/command.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { createDatabaseWithPassword, LeakFixture, type NameValues, useCommands } from './fixture.ts';
@@ -54,7 +54,7 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
   child.stdout?.on('data', (text: string) => fixture.collectOutput('what the service says later', text));
   fixture.registerSecret('the key of the first start', service.key ?? '');
   const account = ['accounts', 'create', '--domain', 'acme.test', '--email', 'owner@acme.test'];
-  const { domain, key } = await carillonJson(account, { environment });
+  const { domain, key } = await runCarillonJson(account, { environment });
   fixture.registerSecret("an owner's first key", key);
 
   const ask = createRequester(fixture, baseUrl);
@@ -290,7 +290,7 @@ async function sendMisplacedSecrets(
     [`GET /${key} HTTP/7.7`, `key: ${key}`],
     ['POST /v2/hooks HTTP/1.1', 'host: x', `key: ${key}`, `domain: ${domain}`, 'content-length: x'],
   ])
-    fixture.collectOutput('refusals', (await sendRawBytes(baseUrl, requestText(lines, key))).text);
+    fixture.collectOutput('refusals', (await sendRawBytes(baseUrl, formatRequest(lines, key))).text);
 }
 
 /**

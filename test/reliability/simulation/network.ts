@@ -1,4 +1,8 @@
-import type { AttemptResult, FailureCode, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type {
+  FailureCode,
+  LocalErrorCode,
+  OutcomeWithoutDuration,
+} from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import { type AttemptRequest, type SendAttempt, withDuration } from '../../../src/delivery/transport/attempt.ts';
 import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';
@@ -61,7 +65,7 @@ export type OpenNotification = {
   isHeld: boolean;
   /** True if the hook was restored in the meantime, so that the response is late. */
   isLate: boolean;
-  readonly finish: (result: AttemptResult, answer?: Partial<Arrival>) => void;
+  readonly finish: (result: OutcomeWithoutDuration, answer?: Partial<Arrival>) => void;
 };
 
 /** Failures that a pause of the service can cause. */
@@ -157,7 +161,7 @@ export class SimulatedNetwork {
       for (const { address } of verdict.addresses)
         if (!isPublic(address)) this.forbidden.push(`${order.target}: ${address}`);
       if (leftMs() === 0) return { kind: 'failed', cause: 'timeout' };
-      order.onDialled?.();
+      order.onBeforeSend?.();
       if (order.signal.aborted) return { kind: 'local_error', code: 'stopped' };
       const arrival = this.#arrive(order, began);
       return new Promise((resolve) => this.#awaitResult({ life, order, arrival, clock, leftMs, resolve }));
@@ -220,7 +224,7 @@ export class SimulatedNetwork {
     arrival: OpenNotification['arrival'];
     clock: ReturnType<SimulatedTime['clockOf']>;
     leftMs: () => number;
-    resolve: (result: AttemptResult) => void;
+    resolve: (result: OutcomeWithoutDuration) => void;
   }): void {
     const { life, order, arrival, clock, leftMs, resolve } = deps;
     const removeNotification = () => {
@@ -255,7 +259,7 @@ export class SimulatedNetwork {
     this.open.push(parked);
   }
 
-  #failBeforeConnect(order: AttemptRequest, began: number, cause: FailureCode): AttemptResult {
+  #failBeforeConnect(order: AttemptRequest, began: number, cause: FailureCode): OutcomeWithoutDuration {
     const arrival = this.#arrive(order, began);
     arrival.answeredAt = this.#time.timestamp();
     this.#onAnswered(arrival);

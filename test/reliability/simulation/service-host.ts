@@ -186,7 +186,7 @@ export class ServiceHost {
       random: toRandomSource(random),
       log: this.#logOf(life),
       resolve: network.resolverOf(life),
-      attempt: network.attemptOf(life),
+      sendAttempt: network.attemptOf(life),
       sqlite: disk.sqliteOf(life),
       listen: async (server) => {
         life.server = server;

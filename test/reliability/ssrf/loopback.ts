@@ -42,7 +42,7 @@ async function listenOnLoopback(context: Cleanup): Promise<LoopbackListener> {
 
 async function deliver(guard: SsrfGuard, target: string): Promise<AttemptOutcome> {
   const attempt = createAttemptSender({ guard, userAgent: 'Carillon/proof', clock: systemClock });
-  const order = { target, body: '{}', deliveryId: '1', deadlineMs: 10_000, signal: new AbortController().signal };
+  const order = { target, body: '{}', deliveryId: '1', timeoutMs: 10_000, signal: new AbortController().signal };
   return attempt(order);
 }
 

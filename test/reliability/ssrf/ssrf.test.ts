@@ -77,7 +77,7 @@ const allowingGuard: SsrfGuard = {
 test('R8 a guard that allows a forbidden form, or rejects a public one, is reported', async () => {
   const literal = 'http://127.0.0.1/';
   const rejectingGuard: SsrfGuard = {
-    checkTarget: async () => ({ allowed: false, word: 'forbidden', address: literal }),
+    checkTarget: async () => ({ allowed: false, publicReason: 'forbidden', address: literal }),
   };
   assert.equal(await countViolations(checkForms(allowingGuard, [literal])), 1);
   assert.equal(await countViolations(checkForms(rejectingGuard, [literal])), publicForms.length);

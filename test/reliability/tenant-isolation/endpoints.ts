@@ -147,8 +147,8 @@ async function probeReplacedLink(
   path: string,
   more: object,
 ): Promise<SecretProbe[]> {
-  const old = await carillon.createLink(owner);
-  await carillon.createLink(owner);
+  const old = await carillon.createInvitationLink(owner);
+  await carillon.createInvitationLink(owner);
   const ask = (token: string) => post(carillon, path, { token, ...more });
   return [['a link that was replaced', await ask(old.split('/').at(-1) ?? ''), await ask(UNKNOWN_TOKEN)]];
 }

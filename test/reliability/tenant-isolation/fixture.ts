@@ -65,7 +65,7 @@ export async function createTenant(
   const requestFor = (row: Route): RequestParts => ({
     ids: Object.fromEntries(idNamesOf(row.path).map((name) => [name, ids[name]?.[0] ?? ''])),
     query: {},
-    body: row.body === undefined ? undefined : createBody(row, ids, text, target),
+    body: row.bodySchema === undefined ? undefined : createBody(row, ids, text, target),
     headers: {},
   });
   const sentRequests = new Map<Route, { request: RequestParts; word: string }>();
@@ -91,7 +91,7 @@ export async function createTenant(
       .where('domain', '=', domain)
       .execute(),
   );
-  let pending = routeGroups['/console/api'].filter((row) => row.method === 'POST' && row.body !== undefined);
+  let pending = routeGroups['/console/api'].filter((row) => row.method === 'POST' && row.bodySchema !== undefined);
   while (pending.length > 0) {
     const ready = pending.filter((row) => requiredIds(row).every((name) => ids[name] !== undefined));
     if (ready.length === 0) throw new Error(`nobody knows a ${requiredIds(pending[0])} for ${pending[0]?.path}`);
@@ -118,7 +118,7 @@ export async function createTenant(
   const before = await attempts();
   await ask(rowOf('/deliveries/{delivery_id}/redeliver'));
   await eventually(attempts, (count) => count > before);
-  const { id: ended } = await api.hooks.create({ target_url: target.at(`/${text()}`), event: 'new_task' });
+  const { id: ended } = await api.hooks.create({ target_url: target.urlOf(`/${text()}`), event: 'new_task' });
   await api.hooks.delete(ended);
   await ask(rowOf('/hooks/{hook_id}/restore'), ['hook_id', ended]);
   await api.hooks.delete(ended);
@@ -188,7 +188,7 @@ export const idKeyOf = (name: string) =>
 
 /** Valid values for fields whose schema is not specific enough. */
 const fieldGenerators: Readonly<Record<string, (text: () => string, target: Target) => unknown>> = {
-  target_url: (text, target) => target.at(`/${text()}`),
+  target_url: (text, target) => target.urlOf(`/${text()}`),
   event: () => 'new_event',
   seconds: () => 60,
   passphrase: (text) => `a long passphrase of ${text()}`,
@@ -206,7 +206,7 @@ function createBody(
   target: Target,
 ): Record<string, unknown> {
   const own = (name: string) => ids[idKeyOf(name)]?.[0] ?? '';
-  const required = (row.body?.required ?? []) as readonly string[];
+  const required = (row.bodySchema?.required ?? []) as readonly string[];
   const body: Record<string, unknown> = {};
   for (const [name, schema] of bodyProperties(row)) {
     const value = fieldGenerators[name]?.(text, target) ?? createValue(name, schema, own, text);

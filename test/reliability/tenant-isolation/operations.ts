@@ -108,7 +108,7 @@ function placesInBody(row: Route): IdPlace[] {
 }
 
 export function bodyProperties(row: Route): [string, JsonSchema][] {
-  return Object.entries((row.body?.properties ?? {}) as Record<string, JsonSchema>);
+  return Object.entries((row.bodySchema?.properties ?? {}) as Record<string, JsonSchema>);
 }
 
 /** Returns the parameters and fields that are named like an id but are not places, and so would not be tested. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownRecordId, resourceIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
+import { ownRecordId, recordIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
 import { defineCreateRoute, defineListRoute } from '../../../src/http/routes/route.ts';
 import { smokeTest } from '../smoke.ts';
@@ -47,7 +47,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
 
   const fields = {
     note_id: ownRecordId('Its id.'),
-    team_id: resourceIdOrNone('The team.'),
+    team_id: recordIdOrNone('The team.'),
     owner_id: shortText('Whose.'),
   };
   const row = defineCreateRoute({
@@ -57,7 +57,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
     fields,
     recordedKinds: [],
     location: { collectionPath: '/notes', idField: 'note_id' },
-    call: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
+    handle: async () => ({ note_id: 1, team_id: 0, owner_id: '' }),
   });
   assert.deepEqual(
     placesOf({ row }).map(({ description }) => description),
@@ -76,7 +76,7 @@ test('a new route, a new place for an id, and an id that is declared as a text a
     permission: undefined,
     parameters,
     fields,
-    call: async () => ({ slices: [], total: 0 }),
+    handle: async () => ({ slices: [], total: 0 }),
   });
   assert.deepEqual(
     placesOf({ row: lists }).map(({ description }) => description),

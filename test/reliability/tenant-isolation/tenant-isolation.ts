@@ -1,5 +1,5 @@
 import { permissionsOf } from '../../../src/permissions.ts';
-import { responseValidator } from '../../kit/api/openapi.ts';
+import { createResponseCheck } from '../../kit/api/openapi.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
 import type { ApiResponse, ApiUser, Json, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
@@ -89,7 +89,7 @@ class IsolationMatrix {
   readonly #others: readonly string[];
   readonly #target: Target;
   readonly #tested = new Set<string>();
-  readonly #checkDocument: ReturnType<typeof responseValidator>;
+  readonly #checkDocument: ReturnType<typeof createResponseCheck>;
 
   private constructor(carillon: TestService, mounted: readonly string[], target: Target, document: Json) {
     const { operations, others } = classifyRoutes(mounted);
@@ -97,7 +97,7 @@ class IsolationMatrix {
     this.#operations = operations;
     this.#others = others;
     this.#target = target;
-    this.#checkDocument = responseValidator(document);
+    this.#checkDocument = createResponseCheck(document);
   }
 
   static async of(store: TestStore, context: RunParameters['context']): Promise<IsolationMatrix> {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import { NotificationStarts, waitForConnections } from '../../kit/network/wait-for-arrivals.ts';
+import { NotificationStarts, waitForSentData } from '../../kit/network/wait-for-arrivals.ts';
 import type { SeededRandom } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
@@ -88,7 +88,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isFresh = connectionTimes.isFresh(request.socket);
-    const at = connectionTimes.startOf(request.socket);
+    const at = connectionTimes.takeStartTime(request.socket);
     if (request.method === 'GET') return void response.end();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -130,7 +130,7 @@ export async function startReceiver(context: Cleanup, options: ReceiverOptions):
   return {
     arrivals,
     at: (path) => url + path,
-    catchUp: () => waitForConnections(url),
+    catchUp: () => waitForSentData(url),
     async whenBusy(paths) {
       const isBusyOn = (path: string) => failureCounts.has(path) || [...unanswered].some((one) => one.path === path);
       const isBusy = () => (paths === undefined ? unanswered.size > 0 : paths.every(isBusyOn));

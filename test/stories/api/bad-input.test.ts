@@ -21,7 +21,7 @@ for (const { test, testService } of stores) {
     baseUrl: () => '',
   });
   const nameOf = (row: Route) => `${row.method} ${row.path}`;
-  const withBody = rows.filter((row) => row.body !== undefined);
+  const withBody = rows.filter((row) => row.bodySchema !== undefined);
   const valueNames = Object.keys(values) as ValueName[];
   // Returns in how many fields of one body the value fits: a body has at most 20,000 values, and the shortest value
   // that counts, a nested list, has two bytes.
@@ -38,10 +38,11 @@ for (const { test, testService } of stores) {
   const otherOwner = await carillon.createAccount('other.test');
   // The target responds with 200, so that the hooks stay live.
   const target = await startTarget({ after });
-  const fillOtherAccount = () => createOneOfEach(otherOwner, carillon, () => target.at(withNextNumber('/other/{n}')));
+  const fillOtherAccount = () =>
+    createOneOfEach(otherOwner, carillon, () => target.urlOf(withNextNumber('/other/{n}')));
   await Promise.all(Array.from({ length: 10 }, fillOtherAccount));
   const owner = await carillon.createAccount('acme.test');
-  const ids = await createOneOfEach(owner, carillon, () => target.at(withNextNumber('/own/{n}')));
+  const ids = await createOneOfEach(owner, carillon, () => target.urlOf(withNextNumber('/own/{n}')));
   // Set a late due date, so that every start date that is tried is before it.
   await owner.carillon.events.update(ids.event_id, { due_date: '20991231' });
   assert.ok(Object.values(ids).every((id) => Number(id) > 7));
@@ -110,7 +111,7 @@ for (const { test, testService } of stores) {
   test('C4 C6 the table lists every field of every route, and no other', () => {
     assert.deepEqual(Object.keys(bodies).sort(), withBody.map(nameOf).sort());
     for (const row of withBody) {
-      const properties = Object.keys((row.body?.properties ?? {}) as object);
+      const properties = Object.keys((row.bodySchema?.properties ?? {}) as object);
       assert.deepEqual(Object.keys(bodies[nameOf(row)]?.fields ?? {}).sort(), properties.sort(), nameOf(row));
     }
   });
@@ -178,7 +179,7 @@ for (const { test, testService } of stores) {
   }
 
   test('C4 routes without a body reject invalid JSON and ignore any other body', async () => {
-    const bodiless = rows.filter((row) => row.body === undefined && row.method !== 'GET');
+    const bodiless = rows.filter((row) => row.bodySchema === undefined && row.method !== 'GET');
     const before = await readState();
     for (const row of bodiless) {
       const path = `/v2${row.path.replace(/\{\w+\}/g, '9007199254740991')}`;

@@ -4,7 +4,7 @@ import type { Route } from '../../../src/http/routes/route.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { apiRoutes, consoleOnlyRoutes } from '../../kit/api/routes.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/network/raw-http.ts';
+import { sendRawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { serializeTables } from '../../kit/service/occurrences.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -20,7 +20,7 @@ for (const { test, testService } of stores) {
   let hooks = 0;
   const ids = await createOneOfEach(owner, carillon, () => {
     hooks += 1;
-    return target.at(`/${hooks}`);
+    return target.urlOf(`/${hooks}`);
   });
   // Wait until the hook test has finished, so that nothing changes in the background afterwards.
   await eventually(
@@ -130,7 +130,7 @@ for (const { test, testService } of stores) {
     }
     const twice = ['GET /console/api/user HTTP/1.1', 'host: x', `cookie: ${cookie.cookie}`];
     const sites = ['sec-fetch-site: same-origin', 'sec-fetch-site: cross-site'];
-    assert.equal((await rawRequest(carillon.baseUrl, [...twice, ...sites])).status, 403);
+    assert.equal((await sendRawRequest(carillon.baseUrl, [...twice, ...sites])).status, 403);
   });
 
   test('C4 an unknown path or method is rejected like a known one, and is 404 for a signed-in user', async () => {
@@ -142,7 +142,8 @@ for (const { test, testService } of stores) {
       'FROB /console/api/user',
     ];
     for (const line of lines) {
-      const send = (...headers: string[]) => rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
+      const send = (...headers: string[]) =>
+        sendRawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...headers]);
       const foreign = await send('sec-fetch-site: cross-site', `cookie: ${cookie.cookie}`);
       assert.deepEqual([foreign.status, JSON.parse(foreign.body).code], [403, 'cross_origin'], line);
       const without = await send('sec-fetch-site: same-origin');

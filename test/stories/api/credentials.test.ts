@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { queryRows } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { requestText } from '../../kit/network/raw-http.ts';
-import { carillonJson } from '../../kit/service/command.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
+import { runCarillonJson } from '../../kit/service/command.ts';
 import { serializeTables } from '../../kit/service/occurrences.ts';
 import {
   type ApiUser,
   type ConsoleUser,
-  consoleUserWith,
+  createConsoleUser,
+  createTemporaryFolder,
   type Json,
-  temporaryFolder,
 } from '../../kit/service/service.ts';
 import { sharedStores, stores } from '../../kit/service/stores.ts';
 
@@ -30,7 +30,7 @@ for (const { test, name, testService, database } of stores) {
   const sessionStatus = async (who: ConsoleUser) => (await carillon.call(who, 'GET', '/console/api/user')).status;
 
   async function welcome(who: ApiUser): Promise<void> {
-    const body = { token: tokenOf(await carillon.createLink(who)), passphrase: PASSPHRASE };
+    const body = { token: tokenOf(await carillon.createInvitationLink(who)), passphrase: PASSPHRASE };
     assert.equal((await carillon.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body)).status, 200);
   }
 
@@ -50,7 +50,7 @@ for (const { test, name, testService, database } of stores) {
     const [admin, member] = [await carillon.createUser(owner, 'admin'), await carillon.createUser(owner, 'member')];
     await welcome(admin);
     const session = await carillon.signIn(admin);
-    const own = await carillon.createLink(admin);
+    const own = await carillon.createInvitationLink(admin);
     const { link } = await session.console.invitations.create({ user_id: member.userId });
     assert.deepEqual([await isValidLink(own), await isValidLink(link), await countCredentials(admin)], [true, true, 4]);
     await owner.carillon.users.delete(admin.userId);
@@ -99,7 +99,7 @@ for (const { test, name, testService, database } of stores) {
     const headers = Object.entries(who.headers).map(([header, value]) => `${header}: ${value}`);
     const lines = ['content-type: application/json', 'expect: 100-continue', 'connection: close'];
     const head = [`POST ${path} HTTP/1.1`, 'host: x', ...headers, `content-length: ${body.length}`, ...lines];
-    socket.write(requestText(head, body.slice(0, 5)));
+    socket.write(formatRequest(head, body.slice(0, 5)));
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
@@ -150,11 +150,11 @@ for (const { test, name, testService, database } of stores) {
     const place = await database(t);
     const first = await testService(t, { database: place });
     const owner = await first.createAccount('acme.test');
-    const link = await first.createLink(owner);
+    const link = await first.createInvitationLink(owner);
     await first.signIn(owner);
-    const body = { token: tokenOf(await first.createLink(owner)), passphrase: PASSPHRASE };
+    const body = { token: tokenOf(await first.createInvitationLink(owner)), passphrase: PASSPHRASE };
     await first.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body);
-    await first.createLink(owner);
+    await first.createInvitationLink(owner);
     await first.stop();
     assert.ok(link.length > 0);
     const counts = async (at: string): Promise<unknown> => {
@@ -168,12 +168,12 @@ for (const { test, name, testService, database } of stores) {
     assert.deepEqual(await counts(place), [1, 2, 1], 'with the link of the first start');
     let restored = place;
     if (name === 'SQLite') {
-      const backup = join(temporaryFolder(t), 'backup.db');
-      await carillonJson(['backup', '--database', place, '--to', backup]);
-      restored = `sqlite:${join(temporaryFolder(t), 'restored.db')}`;
-      await carillonJson(['restore', '--database', restored, '--from', backup]);
+      const backup = join(createTemporaryFolder(t), 'backup.db');
+      await runCarillonJson(['backup', '--database', place, '--to', backup]);
+      restored = `sqlite:${join(createTemporaryFolder(t), 'restored.db')}`;
+      await runCarillonJson(['restore', '--database', restored, '--from', backup]);
     } else {
-      await carillonJson(['restore', '--database', place, '--after-restore']);
+      await runCarillonJson(['restore', '--database', place, '--after-restore']);
     }
     assert.deepEqual(await counts(restored), [0, 0, 1]);
   });
@@ -182,14 +182,14 @@ for (const { test, name, testService, database } of stores) {
     const [from, to] = [await database(t), await database(t)];
     const source = await testService(t, { database: from });
     const owner = await source.createAccount('acme.test');
-    const body = { token: tokenOf(await source.createLink(owner)), passphrase: PASSPHRASE };
+    const body = { token: tokenOf(await source.createInvitationLink(owner)), passphrase: PASSPHRASE };
     await source.call({ headers: SAME_ORIGIN }, 'POST', '/console/welcome', body);
-    await source.createLink(owner);
+    await source.createInvitationLink(owner);
     await source.stop();
-    const file = join(temporaryFolder(t), 'acme.jsonl');
-    await carillonJson(['export', '--database', from, '--domain', 'acme.test', '--to', file]);
-    await carillonJson(['import', '--database', to, '--from', file]);
-    await carillonJson(['accounts', 'delete', '--database', from, '--domain', 'acme.test', '--exported', file]);
+    const file = join(createTemporaryFolder(t), 'acme.jsonl');
+    await runCarillonJson(['export', '--database', from, '--domain', 'acme.test', '--to', file]);
+    await runCarillonJson(['import', '--database', to, '--from', file]);
+    await runCarillonJson(['accounts', 'delete', '--database', from, '--domain', 'acme.test', '--exported', file]);
     const who = `where user_id = ${owner.userId}`;
     for (const [table, moved] of [
       ['passphrases', 1],
@@ -213,7 +213,7 @@ for (const { test, database, testService } of sharedStores) {
       const [one, other] = [await testService(t, { database: place }), await testService(t, { database: place })];
       const owner = await one.createAccount('acme.test');
       const here = await one.signIn(owner);
-      const there = consoleUserWith(other.baseUrl, owner, here.token);
+      const there = createConsoleUser(other.baseUrl, owner, here.token);
       assert.equal((await there.console.user.get()).user_id, owner.userId);
       await here.console.signOut();
       await assert.rejects(here.console.user.get(), { code: 'signed_out' });

@@ -7,7 +7,7 @@ import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/network/raw-http.ts';
+import { sendRawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { feedPositionOf, recordOccurrences, serializeTables } from '../../kit/service/occurrences.ts';
 import type { ApiResponse, ApiUser, TestService } from '../../kit/service/service.ts';
@@ -131,7 +131,7 @@ for (const { test, testService } of stores) {
     const credentials = [`key: ${owner.key}`, `domain: ${owner.domain}`, 'host: x'];
     const body = JSON.stringify(EVENT_INPUT);
     const raw = (...lines: string[]) =>
-      rawRequest(
+      sendRawRequest(
         carillon.baseUrl,
         ['POST /v2/events HTTP/1.1', ...credentials, `content-length: ${body.length}`, ...lines],
         body,
@@ -220,7 +220,7 @@ for (const { test, testService } of stores) {
     let hooks = 0;
     const targets = () => {
       hooks += 1;
-      return target.at(`/${hooks}`);
+      return target.urlOf(`/${hooks}`);
     };
     const posts = Object.entries(scenarios).filter(([name]) => name.startsWith('POST '));
     assert.ok(posts.length >= 10);
@@ -321,7 +321,7 @@ for (const { test, testService } of stores) {
         const write = new AccountWrite(tx, account_id, now);
         const call = async () => {
           calls += 1;
-          return { body: { data: { call: calls } }, created: '/events/7' };
+          return { body: { data: { call: calls } }, createdPath: '/events/7' };
         };
         const transaction = canLock ? tx : { ...tx, tryLock: async () => false };
         return runOnce(transaction, write, { ...once, fingerprint }, 201, call, (body) => body);

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { after } from 'node:test';
 import pg from 'pg';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { requestText } from '../../kit/network/raw-http.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
 import { serializeTables } from '../../kit/service/occurrences.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
 import { sharedStores, sqlite, stores } from '../../kit/service/stores.ts';
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
     const closed = once(socket, 'close');
     const lines = ['content-type: application/json', 'expect: 100-continue', 'connection: close'];
     const credentials = [`key: ${who.key}`, `domain: ${who.domain}`, `content-length: ${body.length}`];
-    socket.write(requestText([`POST ${path} HTTP/1.1`, 'host: x', ...credentials, ...lines], body.slice(0, 5)));
+    socket.write(formatRequest([`POST ${path} HTTP/1.1`, 'host: x', ...credentials, ...lines], body.slice(0, 5)));
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
@@ -156,7 +156,7 @@ for (const { test, testService, database } of sharedStores) {
   test('C1 with listen=off, a key revoked at one node still reads for 50 ms at another, and no longer', async (t) => {
     const address = `${await database(t)}?listen=off`;
     const one = await testService(t, { database: address });
-    const clock = testClock();
+    const clock = createTestClock();
     const other = await testService(t, { database: address, deps: { clock } });
     const owner = await one.createAccount('acme.test');
     const member = await one.createUser(owner, 'member');

@@ -3,11 +3,11 @@ import { after, test as plainTest } from 'node:test';
 import { serializePage } from '../../../src/http/routes/list-response.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { type Caller, permissions as everyPermission } from '../../../src/permissions.ts';
-import { AccountView, AccountWrite, type InsertRow } from '../../../src/store/account-scope.ts';
+import { AccountView, AccountWrite, type RowToInsert } from '../../../src/store/account-scope.ts';
 import type { AccountTable } from '../../../src/store/tables.ts';
-import { type FillContext, isList, listFillings } from '../../kit/api/largest.ts';
+import { type FillContext, isList, rowCreatorsByPath } from '../../kit/api/largest.ts';
 import { apiRoutes, consoleOnlyRoutes } from '../../kit/api/routes.ts';
-import { measuringSqlite, ReadCounter, type StatementSize } from '../../kit/database/query-interceptor.ts';
+import { createMeasuringSqlite, ReadCounter, type StatementSize } from '../../kit/database/query-interceptor.ts';
 import { insertRows } from '../../kit/service/full-accounts.ts';
 import { feedPositionOf, type RecordedOccurrence, recordOccurrences } from '../../kit/service/occurrences.ts';
 import type { ApiUser, Json } from '../../kit/service/service.ts';
@@ -25,7 +25,7 @@ const MAX_ROWS_PER_ITERATION = 6_000;
 const lists = [...apiRoutes, ...consoleOnlyRoutes].filter(isList);
 
 plainTest('C7 there are records of maximum size for every list', () => {
-  assert.deepEqual(Object.keys(listFillings).sort(), lists.map(({ path }) => path).sort());
+  assert.deepEqual(Object.keys(rowCreatorsByPath).sort(), lists.map(({ path }) => path).sort());
 });
 
 /** Returns the id of a record in the list at `path`. */
@@ -48,7 +48,7 @@ for (const { test, testService } of stores) {
       .executeTakeFirstOrThrow();
     const first = 1_000_000 * (1 + lists.findIndex((list) => list.path === path));
     const place = { accountId: account_id, userId: Number(owner.userId), now: Date.now(), first };
-    for (const [table, rows] of listFillings[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
+    for (const [table, rows] of rowCreatorsByPath[path]?.(place) ?? []) await insertRows(carillon.store, table, rows);
     return { owner, place };
   }
 
@@ -69,7 +69,7 @@ for (const { test, testService } of stores) {
   /** Reads the first page like the service, and returns the maximum that one event-loop iteration has read. */
   async function measureFirstPage(row: Route, { accountId, userId, now }: FillContext) {
     const counter = new ReadCounter();
-    const view = new AccountView(counter.over(carillon.store.read), accountId, now);
+    const view = new AccountView(counter.installOn(carillon.store.read), accountId, now);
     const permitted = { permissions: new Set(everyPermission), expiresAt: null };
     const caller: Caller = { accountId, userId, role: 'owner', keyId: 1, sessionId: 0, ...permitted };
     if (row.mode !== 'read') throw new Error('not a read route');
@@ -78,7 +78,7 @@ for (const { test, testService } of stores) {
     const largePages = { acquire: async () => () => undefined };
     await serializePage(pendingPage, {
       accountId,
-      largePageSlots: largePages,
+      largePageSemaphore: largePages,
       isRequestOver: () => false,
       hasResponseCapacity: () => true,
       requireResponseCapacity: () => undefined,
@@ -118,8 +118,8 @@ for (const { name, test, testService } of stores) {
     { after },
     {
       deps: {
-        attempt: () => Promise.resolve({ kind: 'answered', status: 200, durationMs: 1 }),
-        sqlite: measuringSqlite(largest),
+        sendAttempt: () => Promise.resolve({ kind: 'answered', status: 200, durationMs: 1 }),
+        sqlite: createMeasuringSqlite(largest),
       },
     },
   );
@@ -133,7 +133,7 @@ for (const { name, test, testService } of stores) {
     who: ApiUser,
     table: T,
     count: number,
-    row: (number: number) => InsertRow<T>,
+    row: (number: number) => RowToInsert<T>,
   ): Promise<void> {
     const { account_id } = await carillon.store.read
       .selectFrom('users')

@@ -6,7 +6,7 @@ import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { runCarillon as run } from '../../kit/service/command.ts';
-import { pendingDeliveryIds, personAt, startSecondNode } from '../../kit/service/nodes.ts';
+import { readPendingDeliveryIds, startSecondNode, userAtNode } from '../../kit/service/nodes.ts';
 import { sharedStores, sqlite, stores } from '../../kit/service/stores.ts';
 import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 
@@ -25,7 +25,7 @@ for (const { test, testService } of stores) {
       (_response, { path }) => void hangingByPath.set(path, (hangingByPath.get(path) ?? 0) + 1),
     );
     for (let index = 0; index < HANGING; index += 1) {
-      await owner.carillon.hooks.create({ target_url: hanging.at(`/${index}`), event: 'new_event' });
+      await owner.carillon.hooks.create({ target_url: hanging.urlOf(`/${index}`), event: 'new_event' });
     }
     let inFlight = 0;
     let maxInFlight = 0;
@@ -123,13 +123,13 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     test(`C13 C20 with an API node and a delivery node, LISTEN ${listen}, everything arrives, and nothing after the 200 of a DELETE`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
       const [atApi, atDelivery] = [createTracedAttempt(), createTracedAttempt()];
-      const api = await testService(t, { database, options: { role: 'api' }, deps: { attempt: atApi.attempt } });
-      await testService(t, { database, options: { role: 'delivery' }, deps: { attempt: atDelivery.attempt } });
+      const api = await testService(t, { database, options: { role: 'api' }, deps: { sendAttempt: atApi.attempt } });
+      await testService(t, { database, options: { role: 'delivery' }, deps: { sendAttempt: atDelivery.attempt } });
       const owner = await api.createAccount('acme.test');
       const store = await openStoreAt(t, database, { openAs: 'command' });
       const target = await startTarget(t);
-      const stays = await owner.carillon.hooks.create({ target_url: target.at('/stays'), event: 'new_event' });
-      const goes = await owner.carillon.hooks.create({ target_url: target.at('/goes'), event: 'new_event' });
+      const stays = await owner.carillon.hooks.create({ target_url: target.urlOf('/stays'), event: 'new_event' });
+      const goes = await owner.carillon.hooks.create({ target_url: target.urlOf('/goes'), event: 'new_event' });
       const tookMs: number[] = [];
       const deletedAt: number[] = [];
       for (let count = 0; count < EVENTS; count += 1) {
@@ -147,7 +147,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
         tookMs.push((arrived?.at ?? 0) - sentAt);
       }
       await eventually(
-        () => pendingDeliveryIds(store),
+        () => readPendingDeliveryIds(store),
         (pending) => pending.size === 0,
       );
       assert.equal(target.received.filter((one) => one.path === '/stays').length, EVENTS);
@@ -208,7 +208,7 @@ for (const { test, testService, serviceProcess, database: newDatabase } of share
     const other = await testService(t, { database });
     const owner = await one.createAccount('acme.test');
     const second = await one.createKey(owner, {});
-    const there = personAt(other, second);
+    const there = userAtNode(other, second);
     assert.equal((await other.call(there, 'GET', '/v2/user')).status, 200);
     const { data } = await owner.carillon.keys.list();
     const issued = data.at(-1)?.id ?? '';

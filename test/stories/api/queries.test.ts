@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { startProxy } from '../../kit/network/proxy.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { personAt } from '../../kit/service/nodes.ts';
+import { userAtNode } from '../../kit/service/nodes.ts';
 import { sharedStores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of sharedStores) {
@@ -62,7 +62,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const proxy = await startProxy(t, database, ONE_WAY_MS);
     // Use an API-only node, so that only statements of the request are counted.
     const far = await testService(t, { database: proxy.database, options: { role: 'api' } });
-    const { carillon } = personAt(far, owner);
+    const { carillon } = userAtNode(far, owner);
     const target = await startTarget(t);
 
     /** Returns the bursts of the transaction of one call. Each burst is a round trip to the database. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { stores } from '../../kit/service/stores.ts';
 
@@ -50,7 +50,7 @@ for (const { test, testService } of stores) {
       else end(success);
       return promise;
     };
-    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { attempt } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { sendAttempt: attempt } });
     const owner = await carillon.createAccount('acme.test');
     const member = await carillon.createUser(owner, 'member');
     const other = await carillon.createAccount('other.test');
@@ -123,11 +123,11 @@ for (const { test, testService } of stores) {
   });
 
   test('the quota counts current pending deliveries, even if no request was made for a long time', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     // Attempts return only at the end of the test.
     const result = Promise.withResolvers<AttemptOutcome>();
     const attempt: SendAttempt = () => result.promise;
-    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { attempt, clock } });
+    const carillon = await testService(t, { options: { maxPending: '3' }, deps: { sendAttempt: attempt, clock } });
     const owner = await carillon.createAccount('acme.test');
     const create = async () => (await carillon.call(owner, 'POST', '/v2/events', event)).status;
     const hook = () => owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });

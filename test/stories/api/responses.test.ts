@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { requestText } from '../../kit/network/raw-http.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { ApiUser, Json } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
@@ -312,7 +312,7 @@ function send(t: TestContext, baseUrl: string, { name, headers }: TestRequest) {
   });
   const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
   const first = `${name.replace(/[:*]\w*/g, 'x')} HTTP/1.1`;
-  socket.write(requestText([first, 'host: x', ...lines, 'content-length: 9']));
+  socket.write(formatRequest([first, 'host: x', ...lines, 'content-length: 9']));
   const status = () => {
     const [, found] = /^HTTP\/1\.1 (\d{3}) /.exec(text) ?? [];
     return found === undefined ? undefined : Number(found);

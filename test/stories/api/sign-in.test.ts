@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type ApiResponse, type ApiUser, type TestService, withProductionHashing } from '../../kit/service/service.ts';
@@ -32,7 +32,7 @@ for (const { test, testService } of stores) {
 
   /** Sets a passphrase through a link and returns the response. */
   async function setPassphrase(who: Pick<ApiUser, 'domain' | 'userId'>, passphrase = PASSPHRASE, at = carillon) {
-    return callPublicRoute('welcome', { token: tokenOf(await at.createLink(who)), passphrase }, {}, at);
+    return callPublicRoute('welcome', { token: tokenOf(await at.createInvitationLink(who)), passphrase }, {}, at);
   }
 
   /** Returns the audit entries about sign-ins of an account. */
@@ -53,7 +53,7 @@ for (const { test, testService } of stores) {
 
   test('a link names its user, sets a passphrase once, and signs in', async () => {
     const owner = await carillon.createAccount('welcome.test');
-    const link = await carillon.createLink(owner);
+    const link = await carillon.createInvitationLink(owner);
     assert.ok(link.startsWith(`${carillon.baseUrl}/#/welcome/`));
     const token = tokenOf(link);
     const invitation = await callPublicRoute('invitation', { token });
@@ -94,7 +94,7 @@ for (const { test, testService } of stores) {
 
   test('of two concurrent uses of a link one succeeds', async () => {
     const owner = await carillon.createAccount('twice.test');
-    const token = tokenOf(await carillon.createLink(owner));
+    const token = tokenOf(await carillon.createInvitationLink(owner));
     const both = await Promise.all(
       [1, 2].map((one) => callPublicRoute('welcome', { token, passphrase: `${PASSPHRASE} ${one}` })),
     );
@@ -147,7 +147,7 @@ for (const { test, testService } of stores) {
     const welcomed = await fetch(`${at}/console/welcome`, {
       method: 'POST',
       headers: { ...SAME_ORIGIN, 'content-type': 'application/json' },
-      body: JSON.stringify({ token: tokenOf(await secure.createLink(resident)), passphrase: PASSPHRASE }),
+      body: JSON.stringify({ token: tokenOf(await secure.createInvitationLink(resident)), passphrase: PASSPHRASE }),
     });
     const set = welcomed.headers.get('set-cookie') ?? '';
     assert.match(set, new RegExp(`^__Host-carillon=[\\w-]{43}; ${attributes}; Secure$`));
@@ -244,7 +244,7 @@ for (const { test, testService } of stores) {
 
   test('a passphrase has 12 to 256 characters and is neither the e-mail address nor the domain; the response names the field', async () => {
     const owner = await carillon.createAccount('long-enough.test');
-    const link = tokenOf(await carillon.createLink(owner));
+    const link = tokenOf(await carillon.createInvitationLink(owner));
     const refused = [
       'x'.repeat(11),
       'x'.repeat(257),
@@ -270,7 +270,7 @@ for (const { test, testService } of stores) {
   });
 
   test('after five wrong tries from one address even the right passphrase has to wait, but not from another address', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const slow = await testService(t, { options: { trustProxy: '127.0.0.1' }, deps: { clock } });
     const owner = await slow.createAccount('slow.test');
     await setPassphrase(owner, PASSPHRASE, slow);
@@ -314,7 +314,7 @@ for (const { test, testService } of stores) {
 
   test('public routes are open only to the pages of the console', async () => {
     const owner = await carillon.createAccount('open.test');
-    const token = tokenOf(await carillon.createLink(owner));
+    const token = tokenOf(await carillon.createInvitationLink(owner));
     const bodies: Record<string, object | undefined> = {
       session: { domain: 'open.test', email: 'owner@open.test', passphrase: PASSPHRASE },
       invitation: { token },
@@ -349,7 +349,7 @@ for (const { test, testService } of stores) {
       },
     });
     await assert.rejects(visitor.user.get(), { code: 'signed_out', status: 401 });
-    const token = tokenOf(await carillon.createLink(owner));
+    const token = tokenOf(await carillon.createInvitationLink(owner));
     assert.equal((await visitor.getInvitedUser(token)).email, 'owner@client.test');
     assert.deepEqual(await visitor.acceptInvitation(token, PASSPHRASE), { user_id: owner.userId });
     assert.equal((await visitor.user.get()).user_id, owner.userId);
@@ -369,7 +369,7 @@ for (const { test, testService } of stores) {
 
   test('neither passphrases nor tokens are stored in the database, the log or the audit log', async () => {
     const owner = await carillon.createAccount('secrets.test');
-    const token = tokenOf(await carillon.createLink(owner));
+    const token = tokenOf(await carillon.createInvitationLink(owner));
     const passphrase = 'nobody will ever find this one';
     const session = cookieIn(await callPublicRoute('welcome', { token, passphrase })).split('=')[1] ?? '';
     await callPublicRoute('session', { domain: 'secrets.test', email: 'owner@secrets.test', passphrase });

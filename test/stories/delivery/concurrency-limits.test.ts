@@ -78,7 +78,7 @@ for (const { test, testService } of everyStore) {
 
   test('C22 an account whose targets all hang leaves slots to other accounts, and all of its own hook queues are served', async (t) => {
     const targets = hangingTargets();
-    const carillon = await testService(t, { deps: { attempt: targets.attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: targets.attempt } });
     const hostile = await carillon.createAccount('hostile.test');
     const healthy = await carillon.createAccount('healthy.test');
     await insertHooks(carillon, hostile, HANGING_TARGETS);
@@ -126,7 +126,7 @@ for (const { test, testService } of everyStore) {
 
   test('C22 when many accounts have hanging targets, proven targets are served immediately, and a new one is served in rotation', async (t) => {
     const targets = hangingTargets();
-    const carillon = await testService(t, { deps: { attempt: targets.attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: targets.attempt } });
     const healthy = await carillon.createAccount('healthy.test');
     await insertHooks(carillon, healthy, 1);
     await healthy.carillon.events.create(event);
@@ -187,7 +187,7 @@ for (const { test, testService } of everyStore) {
       all += 1;
       return SUCCESS;
     };
-    const carillon = await testService(t, { deps: { attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: attempt } });
     const owner = await carillon.createAccount('owner.test');
     await insertHooks(carillon, owner, ACCOUNT_LIMIT);
     const next = () => {
@@ -206,7 +206,7 @@ for (const { test, testService } of everyStore) {
 
   test("C22 C23 hook queues that end while they wait for their account's limit do not block the others", async (t) => {
     const targets = hangingTargets();
-    const carillon = await testService(t, { deps: { attempt: targets.attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: targets.attempt } });
     const hostile = await carillon.createAccount('hostile.test');
     const hookIds = await insertHooks(carillon, hostile, ACCOUNT_LIMIT + 20);
     await hostile.carillon.events.create(event);
@@ -235,7 +235,7 @@ for (const { test, testService } of everyStore) {
     const targets = hangingTargets();
     const carillon = await testService(t, {
       options: { maxAttemptsPerHost: '10' },
-      deps: { attempt: targets.attempt },
+      deps: { sendAttempt: targets.attempt },
     });
     const people: ApiUser[] = [];
     for (const name of ['a', 'b', 'c', 'd']) {

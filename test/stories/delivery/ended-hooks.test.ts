@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { TEST_EPOCH, testClock } from '../../kit/clock.ts';
+import { createTestClock, TEST_CLOCK_START } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { setRetentionClock } from '../../kit/service/occurrences.ts';
@@ -13,7 +13,7 @@ for (const { name, test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('C23 an ended hook shows reason, time and last outcome', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { options: { retryWaits: '1s,1s' }, deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const member = await carillon.createUser(owner, 'member');
@@ -79,14 +79,14 @@ for (const { name, test, testService } of everyStore) {
         secret_created: NO_DATE,
         secret_previous_until: NO_DATE,
       });
-      const at = Date.parse(`${date_ended.replace(' ', 'T')}Z`) - TEST_EPOCH;
+      const at = Date.parse(`${date_ended.replace(' ', 'T')}Z`) - TEST_CLOCK_START;
       assert.ok(Math.abs(at - endedMs) <= 2 * SECOND_MS, `${reason}: ended after ${at} ms`);
     }
   });
 
   test('C23 an ended hook can be read for 30 days, then is gone; pending deliveries of live hooks are never dropped', async (t) => {
     const options = { retryWaits: '365d,365d' };
-    const first = await testService(t, { options, deps: { clock: testClock() } });
+    const first = await testService(t, { options, deps: { clock: createTestClock() } });
     const owner = await first.createAccount('acme.test');
     const ended = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/ended', event: 'new_event' });
     const live = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/live', event: 'new_event' });
@@ -109,13 +109,13 @@ for (const { name, test, testService } of everyStore) {
 
     /** Starts the service this long after the hook has ended, and waits for its retention run. */
     async function startLater(milliseconds: number) {
-      const clock = testClock(TEST_EPOCH + milliseconds);
+      const clock = createTestClock(TEST_CLOCK_START + milliseconds);
       const service = await testService(t, { database: first.database, options, deps: { clock } });
       await setRetentionClock(service.store, clock.now());
       await clock.advance(10 * SECOND_MS);
       // The retention run has finished when the next run is scheduled.
       await eventually(
-        () => clock.pending,
+        () => clock.remainingDelaysMs,
         (pending) => pending.includes(HOUR_MS),
       );
       const status = async (path: string) => (await service.call(owner, 'GET', path)).status;
@@ -153,7 +153,7 @@ for (const { name, test, testService } of everyStore) {
     const bystander = await carillon.createUser(owner, 'member');
     const target = await startTarget(t, 500);
     const { id } = await member.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
-    const spared = await bystander.carillon.hooks.create({ target_url: target.at('/spared'), event: 'new_event' });
+    const spared = await bystander.carillon.hooks.create({ target_url: target.urlOf('/spared'), event: 'new_event' });
     const record = await member.carillon.events.create(event);
     await eventually(
       () => owner.carillon.hooks.get(id),

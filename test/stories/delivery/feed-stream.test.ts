@@ -5,9 +5,9 @@ import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { defaultTimeouts } from '../../../src/http/server/resource-limits.ts';
 import type { ServiceDeps } from '../../../src/server.ts';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
-import { requestText } from '../../kit/network/raw-http.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
 import { openStream } from '../../kit/network/stream.ts';
 import { everyStore } from '../../kit/service/stores.ts';
 
@@ -20,7 +20,7 @@ for (const { test, testService } of everyStore) {
     options: Readonly<Record<string, string>> = {},
     deps: Partial<ServiceDeps> = {},
   ) {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { deps: { clock, ...deps }, options });
     const owner = await carillon.createAccount('acme.test');
     /** Advances the clock until the condition holds. */
@@ -218,7 +218,7 @@ for (const { test, testService } of everyStore) {
   });
 
   test('X2 a reader that accepts no data is not read for, and is disconnected', async (t) => {
-    const shortTimeouts = { ...defaultTimeouts, drainMs: 0, stallMs: 50, lookEveryMs: 20 };
+    const shortTimeouts = { ...defaultTimeouts, drainMs: 0, stallMs: 50, deadlineCheckIntervalMs: 20 };
     const { carillon, owner, clock } = await startFixture(t, { maxFollowers: '1' }, { timeouts: shortTimeouts });
     const ENTRIES = 150_000;
     await carillon.store.write(async ({ queries }) => {
@@ -240,7 +240,7 @@ for (const { test, testService } of everyStore) {
     const socket = connect(Number(port), hostname);
     t.after(() => socket.destroy());
     const lines = [`GET ${FEED} HTTP/1.1`, 'host: x', 'accept: text/event-stream'];
-    socket.write(requestText([...lines, `key: ${owner.key}`, `domain: ${owner.domain}`]));
+    socket.write(formatRequest([...lines, `key: ${owner.key}`, `domain: ${owner.domain}`]));
     let text = '';
     let isBroken = false;
     socket.setEncoding('utf8').on('data', (chunk: string) => {

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
-import { personAt } from '../../kit/service/nodes.ts';
+import { userAtNode } from '../../kit/service/nodes.ts';
 import type { ApiResponse, ApiUser, TestService } from '../../kit/service/service.ts';
-import { sharedStores, everyStore } from '../../kit/service/stores.ts';
+import { everyStore, sharedStores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of everyStore) {
   const FEED = '/v2/notifications';
 
   /** Starts a service with a test clock, which shows pending waits. */
   async function startFixture(t: TestContext, options: Readonly<Record<string, string>> = {}) {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, { deps: { clock }, options });
     const owner = await carillon.createAccount('acme.test');
     const poll = (who: ApiUser, query: string) => carillon.call(who, 'GET', `${FEED}?${query}`);
     /** Returns the number of waiting requests whose maximum wait is `waitMs`. */
-    const countWaiting = (waitMs: number) => clock.pending.filter((pending) => pending === waitMs).length;
+    const countWaiting = (waitMs: number) => clock.remainingDelaysMs.filter((pending) => pending === waitMs).length;
     const waitForWaiting = (count: number, waitMs = 30_000) =>
       eventually(
         () => countWaiting(waitMs),
@@ -55,7 +55,7 @@ for (const { test, testService } of everyStore) {
     const { clock, owner, poll } = await startFixture(t);
     await owner.carillon.clients.create({ client_name: 'ACME' });
     assert.deepEqual(kindsIn(await poll(owner, 'wait=30')), [200, ['new_client'], '1']);
-    assert.deepEqual(clock.pending.filter((pending) => pending === 30_000).length, 0, 'nothing waits');
+    assert.deepEqual(clock.remainingDelaysMs.filter((pending) => pending === 30_000).length, 0, 'nothing waits');
   });
 
   test('X2 wait: a request waits until something happens, and returns it', async (t) => {
@@ -189,7 +189,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const [first] = nodes;
     if (first === undefined) throw new Error('no node');
     const owner = await first.createAccount('acme.test');
-    const people = nodes.map((node) => personAt(node, owner));
+    const people = nodes.map((node) => userAtNode(node, owner));
     const total = NODES * WRITERS * EVENTS;
 
     // Each follower reads small pages with a wait while the writers create events.
@@ -238,7 +238,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const [first] = nodes;
     if (first === undefined) throw new Error('no node');
     const owner = await first.createAccount('acme.test');
-    const people = nodes.map((node) => personAt(node, owner));
+    const people = nodes.map((node) => userAtNode(node, owner));
     const { event_id: doomed } = await owner.carillon.events.create(event);
     // Exactly one of these deletions succeeds. The other deletions find no record after their transaction has begun.
     const deleted = await Promise.all(

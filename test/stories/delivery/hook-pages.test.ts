@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom, type TestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
@@ -11,18 +11,18 @@ for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
   test('X1 a hook shows its fields and its state', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
       deps: { clock, random: fixedJitterRandom(0.5) },
     });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
-    const { id } = await owner.carillon.hooks.create({ target_url: target.at('/Path?q#f'), event: 'new_event' });
+    const { id } = await owner.carillon.hooks.create({ target_url: target.urlOf('/Path?q#f'), event: 'new_event' });
     const fresh = {
       id,
       event: 'new_event',
-      target_url: target.at('/Path?q#f'),
+      target_url: target.urlOf('/Path?q#f'),
       user_id: owner.userId,
       state: 'live',
       failures: '0',
@@ -68,7 +68,7 @@ for (const { test, testService } of everyStore) {
     const healthy = await startTarget(t, 200);
 
     async function createHook(who: ApiUser, state: 'live' | 'failing' | 'ended', path: string): Promise<string> {
-      const target_url = (state === 'failing' ? failing : healthy).at(`/${path}`);
+      const target_url = (state === 'failing' ? failing : healthy).urlOf(`/${path}`);
       const kind = state === 'failing' ? 'new_client' : 'new_event';
       const { id } = await who.carillon.hooks.create({ target_url, event: kind });
       if (state === 'ended') await who.carillon.hooks.delete(id);
@@ -161,7 +161,7 @@ for (const { test, testService } of everyStore) {
 
   /** Creates a hook in its first wait. The test clock stands still, so the wait does not end. */
   async function createWaitingHook(t: TestContext, ...replies: TargetReply[]) {
-    const clock: TestClock = testClock();
+    const clock: TestClock = createTestClock();
     const carillon: TestService = await testService(t, { deps: { clock } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, ...replies);

@@ -5,10 +5,10 @@ import type { AttemptOutcome, LocalErrorCode } from '../../../src/delivery/dispa
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { sharedStores, everyStore } from '../../kit/service/stores.ts';
+import { everyStore, sharedStores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of everyStore) {
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
@@ -22,7 +22,7 @@ for (const { test, testService } of everyStore) {
 
   /** Starts a service whose attempts have scripted outcomes, and the outcome 200 after the script. */
   async function startScripted(t: TestContext, script: readonly (AttemptOutcome | Error)[]) {
-    const clock = testClock();
+    const clock = createTestClock();
     const started: { at: number; deliveryId: string }[] = [];
     const attempt: SendAttempt = async ({ deliveryId }) => {
       const next = script[started.length] ?? ok;
@@ -30,7 +30,7 @@ for (const { test, testService } of everyStore) {
       if (next instanceof Error) throw next;
       return next;
     };
-    const deps = { clock, attempt, random: fixedJitterRandom() };
+    const deps = { clock, sendAttempt: attempt, random: fixedJitterRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h' }, deps });
     const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
@@ -83,7 +83,7 @@ for (const { test, testService } of everyStore) {
       started.resolve();
       return result.promise;
     };
-    const carillon = await testService(t, { deps: { attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: attempt } });
     const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
@@ -160,8 +160,8 @@ for (const { test, testService } of everyStore) {
         signal.addEventListener('abort', () => resolve({ ...localError('stopped'), durationMs: 0 })),
       );
     };
-    const clock = testClock();
-    const carillon = await testService(t, { deps: { attempt, clock } });
+    const clock = createTestClock();
+    const carillon = await testService(t, { deps: { sendAttempt: attempt, clock } });
     const owner = await carillon.createAccount('acme.test');
     await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
     await owner.carillon.events.create(event);
@@ -171,7 +171,7 @@ for (const { test, testService } of everyStore) {
     );
     const stopped = carillon.stop();
     await eventually(
-      () => clock.pending,
+      () => clock.remainingDelaysMs,
       (pending) => pending.includes(8_000),
     );
     assert.equal(orders[0]?.signal.aborted, false, 'it may finish in its own time');
@@ -179,7 +179,7 @@ for (const { test, testService } of everyStore) {
     await stopped;
     assert.equal(orders[0]?.signal.aborted, true);
 
-    const again = await testService(t, { database: carillon.database, deps: { attempt: async () => ok } });
+    const again = await testService(t, { database: carillon.database, deps: { sendAttempt: async () => ok } });
     const history = () => again.store.read.selectFrom('attempts').selectAll().execute();
     const [delivered, ...others] = await eventually(history, (rows) => rows.length > 0);
     assert.deepEqual(
@@ -212,7 +212,7 @@ for (const { test, testService } of sharedStores) {
     const { store, createAccount } = await testService(t);
     const { carillon } = await createAccount('acme.test');
     for (let hook = 0; hook < HOOKS; hook += 1)
-      await carillon.hooks.create({ target_url: target.at(`/${hook}`), event: 'new_event' });
+      await carillon.hooks.create({ target_url: target.urlOf(`/${hook}`), event: 'new_event' });
     let expected = 0;
     const createAndAwait = async (events: number) => {
       const event = { event_name: 'Tick', start_date: '20270101', due_date: '20270101' };

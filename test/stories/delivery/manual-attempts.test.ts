@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { everyStore } from '../../kit/service/stores.ts';
@@ -36,7 +36,7 @@ for (const { test, testService } of everyStore) {
   });
 
   test('C18 C20 X1 X3 a redelivery and a test requested concurrently are each sent once, and the delivery is retried when it is due', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const deps = { clock, random: fixedJitterRandom() };
     const carillon = await testService(t, { options: { retryWaits: '1m,2h', attemptTimeout: '30s' }, deps });
     const owner = await carillon.createAccount('acme.test');

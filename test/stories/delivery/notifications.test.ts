@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
 import { version } from '../../../src/version.ts';
-import { fixedJitterRandom, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
@@ -56,10 +56,10 @@ for (const { test, testService } of everyStore) {
     const owner = await carillon.createAccount('kinds.test');
     const target = await startTarget(t);
     for (const kind of ['client', 'event', 'project', 'task', 'subtask'] as const) {
-      await owner.carillon.hooks.create({ target_url: target.at(`/new_${kind}`), event: `new_${kind}` });
+      await owner.carillon.hooks.create({ target_url: target.urlOf(`/new_${kind}`), event: `new_${kind}` });
     }
-    await owner.carillon.hooks.create({ target_url: target.at('/completed_task'), event: 'completed_task' });
-    await owner.carillon.hooks.create({ target_url: target.at('/completed_subtask'), event: 'completed_subtask' });
+    await owner.carillon.hooks.create({ target_url: target.urlOf('/completed_task'), event: 'completed_task' });
+    await owner.carillon.hooks.create({ target_url: target.urlOf('/completed_subtask'), event: 'completed_subtask' });
     const { client_id } = await owner.carillon.clients.create({ client_name: 'ACME' });
     const { event_id } = await owner.carillon.events.create(event);
     const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
@@ -137,7 +137,7 @@ for (const { test, testService } of everyStore) {
       response.end();
     });
     for (const kind of ['new_event', 'new_client', 'new_project', 'new_task', 'completed_task'] as const) {
-      await owner.carillon.hooks.create({ target_url: target.at(`/${kind}`), event: kind });
+      await owner.carillon.hooks.create({ target_url: target.urlOf(`/${kind}`), event: kind });
     }
     const { project_id } = await owner.carillon.projects.create({ project_name: 'Bells' });
     const created = await Promise.all(
@@ -184,7 +184,7 @@ for (const { test, testService } of everyStore) {
     const carillon = await testService(t);
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t);
-    const hook = await owner.carillon.hooks.create({ target_url: target.at('/secret'), event: 'new_event' });
+    const hook = await owner.carillon.hooks.create({ target_url: target.urlOf('/secret'), event: 'new_event' });
     const event = await owner.carillon.events.create({
       event_name: 'Launch',
       start_date: '20270101',
@@ -244,7 +244,7 @@ for (const { test, testService } of everyStore) {
     carillon.call(who, 'POST', `/v2/deliveries/${id}/redeliver`);
 
   test('X3 a delivery shows its attempts with time, outcome, duration, whether it counted, and the reason', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,1m' },
       deps: { clock, random: fixedJitterRandom() },
@@ -292,7 +292,7 @@ for (const { test, testService } of everyStore) {
     const hooks = {
       healthy: await member.carillon.hooks.create({ target_url: healthy.url, event: 'new_event' }),
       failing: await member.carillon.hooks.create({ target_url: failing.url, event: 'new_event' }),
-      gone: await member.carillon.hooks.create({ target_url: failing.at('/gone'), event: 'new_event' }),
+      gone: await member.carillon.hooks.create({ target_url: failing.urlOf('/gone'), event: 'new_event' }),
     };
     await member.carillon.events.create(event);
     await member.carillon.events.create(event);
@@ -405,7 +405,7 @@ for (const { test, testService } of everyStore) {
   });
 
   test('X3 a redelivery during a wait is sent immediately; its 200 delivers and ends the wait', async (t) => {
-    const carillon = await testService(t, { deps: { clock: testClock() } });
+    const carillon = await testService(t, { deps: { clock: createTestClock() } });
     const owner = await carillon.createAccount('acme.test');
     const { target, hook, deliveryId, delivery } = await createHookWith(t, owner, 500, 503, 200);
     await eventually(hook, (one) => one.state === 'failing');

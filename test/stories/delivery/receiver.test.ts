@@ -15,10 +15,10 @@ import {
 import { reconcileHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { freePort } from '../../kit/network/port.ts';
+import { findFreePort } from '../../kit/network/port.ts';
 import { prepareReceiver } from '../../kit/service/receiver.ts';
-import { type ApiUser, temporaryFolder } from '../../kit/service/service.ts';
-import { sqlite, everyStore } from '../../kit/service/stores.ts';
+import { type ApiUser, createTemporaryFolder } from '../../kit/service/service.ts';
+import { everyStore, sqlite } from '../../kit/service/stores.ts';
 
 const event = (event_name: string) => ({ event_name, start_date: '20270101', due_date: '20270101' });
 
@@ -51,9 +51,9 @@ for (const { test, testService } of everyStore) {
   test('X1 X2 a receiver that was down until its hook ended gets everything, once and in order', async (t) => {
     const owner = await carillon.createAccount('away.test');
     const receiver = await prepareReceiver(t, {
-      folder: temporaryFolder(t),
+      folder: createTemporaryFolder(t),
       baseUrl: carillon.baseUrl,
-      who: owner,
+      user: owner,
     });
     receiver.start();
     await isSubscribed(owner);
@@ -81,12 +81,16 @@ for (const { test, testService } of everyStore) {
     assert.deepEqual(receiver.readWrittenNames(), wanted);
     const [hook, ...more] = await hooksOf(owner);
     assert.deepEqual([hook?.state, more.length, hook?.event], ['live', 0, 'new_event']);
-    assert.deepEqual(receiver.faults, []);
+    assert.deepEqual(receiver.stderrChunks, []);
   });
 
   test('X2 C20 a receiver that is killed repeatedly while it works loses nothing and keeps the order', async (t) => {
     const owner = await carillon.createAccount('killed.test');
-    const receiver = await prepareReceiver(t, { folder: temporaryFolder(t), baseUrl: carillon.baseUrl, who: owner });
+    const receiver = await prepareReceiver(t, {
+      folder: createTemporaryFolder(t),
+      baseUrl: carillon.baseUrl,
+      user: owner,
+    });
     receiver.start();
     await isSubscribed(owner);
     const wanted = eventNames(1, 120);
@@ -108,7 +112,7 @@ for (const { test, testService } of everyStore) {
 
   /** Prepares a receiver in this process that can be stopped and started at the same address. */
   async function restartableReceiver(t: TestContext, who: ApiUser, receiverOptions: Partial<ReceiverOptions>) {
-    const port = await freePort();
+    const port = await findFreePort();
     const at = `http://127.0.0.1:${port}/bell-d41d`;
     const { baseUrl } = receiverOptions.baseUrl === undefined ? carillon : { baseUrl: receiverOptions.baseUrl };
     const called: string[] = [];

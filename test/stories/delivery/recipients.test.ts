@@ -9,7 +9,7 @@ import { everyStore } from '../../kit/service/stores.ts';
 for (const { test, testService } of everyStore) {
   // The recipients are decided in the transaction of an occurrence, so pending deliveries show them. All attempts fail.
   const attempt: SendAttempt = async () => ({ kind: 'failed', cause: 'refused', durationMs: 0 });
-  const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, deps: { attempt } });
+  const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' }, deps: { sendAttempt: attempt } });
   const owner = await carillon.createAccount('acme.test');
   const admin = await carillon.createUser(owner, 'admin');
   const member = await carillon.createUser(owner, 'member');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { fixedJitterRandom, TEST_EPOCH, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom, TEST_CLOCK_START } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type TargetReply } from '../../kit/network/target.ts';
 import { everyStore } from '../../kit/service/stores.ts';
@@ -16,7 +16,7 @@ for (const { test, testService } of everyStore) {
 
   /** Starts a service with the default waits on a test clock, and a hook whose target has scripted responses. */
   async function startFixture(t: TestContext, fraction: number, ...replies: TargetReply[]) {
-    const clock = testClock();
+    const clock = createTestClock();
     const carillon = await testService(t, {
       options: { retryWaits: '1m,2h' },
       deps: { clock, random: fixedJitterRandom(fraction) },
@@ -66,7 +66,7 @@ for (const { test, testService } of everyStore) {
       const first = await waitForFailures(1);
       assert.equal(first.state, 'failing');
       const firstWaitMs = Math.round(MINUTE_MS * (1 + 0.1 * fraction));
-      assert.ok(Math.abs(toMilliseconds(first.next_attempt_at) - (TEST_EPOCH + firstWaitMs)) < SECOND_MS);
+      assert.ok(Math.abs(toMilliseconds(first.next_attempt_at) - (TEST_CLOCK_START + firstWaitMs)) < SECOND_MS);
 
       await clock.advance(firstWaitMs - 1);
       await assertReceived(1);
@@ -137,7 +137,7 @@ for (const { test, testService } of everyStore) {
     assert.equal(paging.total_records, 1);
   });
 
-  const httpDate = (milliseconds: number) => new Date(TEST_EPOCH + milliseconds).toUTCString();
+  const httpDate = (milliseconds: number) => new Date(TEST_CLOCK_START + milliseconds).toUTCString();
   const retryAfters: readonly { header: string; waitMs: number }[] = [
     { header: '1', waitMs: MINUTE_MS },
     { header: '0', waitMs: MINUTE_MS },
@@ -168,10 +168,10 @@ for (const { test, testService } of everyStore) {
     await create();
     for (const { header, waitMs, hook } of cases) {
       const { next_attempt_at } = await eventually(hook, (one) => one.failures === '1');
-      assert.equal(toMilliseconds(next_attempt_at), TEST_EPOCH + waitMs, `Retry-After: ${header}`);
+      assert.equal(toMilliseconds(next_attempt_at), TEST_CLOCK_START + waitMs, `Retry-After: ${header}`);
     }
     for (const waitMs of [...new Set(cases.map((one) => one.waitMs))].sort((a, b) => a - b)) {
-      await clock.advance(TEST_EPOCH + waitMs - 1 - clock.now());
+      await clock.advance(TEST_CLOCK_START + waitMs - 1 - clock.now());
       await create();
       for (const { target } of cases.filter((one) => one.waitMs >= waitMs)) assert.equal(target.received.length, 1);
       await clock.advance(1);

@@ -3,11 +3,11 @@ import type { TestContext } from 'node:test';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { duplicateDeliveryIds } from '../../kit/service/load.ts';
-import { personAt } from '../../kit/service/nodes.ts';
+import { findDuplicateDeliveryIds } from '../../kit/service/load.ts';
+import { userAtNode } from '../../kit/service/nodes.ts';
 import { isAccepted } from '../../kit/service/receiver.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
-import { sharedStores, everyStore } from '../../kit/service/stores.ts';
+import { everyStore, sharedStores } from '../../kit/service/stores.ts';
 import { createTracedAttempt } from '../../kit/service/traced-attempts.ts';
 
 const HOOKS = 4;
@@ -43,11 +43,11 @@ function createRecordingAttempt(): { readonly attempt: SendAttempt; readonly att
       const path = new URL(order.target).pathname;
       const one: SignedAttempt = { path, headers, body, startedAt: performance.now(), dialledAt: undefined };
       attempts.push(one);
-      const onDialled = () => {
+      const onBeforeSend = () => {
         one.dialledAt = performance.now();
-        order.onDialled?.();
+        order.onBeforeSend?.();
       };
-      return realAttempt({ ...order, onDialled });
+      return realAttempt({ ...order, onBeforeSend });
     },
   };
 }
@@ -70,7 +70,7 @@ async function rotateUnderLoad(
   const hooks = await Promise.all(
     Array.from({ length: HOOKS }, async (_, index) => {
       const path = `/${index}`;
-      const { id } = await first.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+      const { id } = await first.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' });
       return { id, path, states: [{ secret: undefined, respondedAt: 0 }] as SigningState[] };
     }),
   );
@@ -104,7 +104,7 @@ async function rotateUnderLoad(
   await stop();
 
   assert.equal(target.received.length, created * HOOKS);
-  assert.deepEqual(duplicateDeliveryIds(target), []);
+  assert.deepEqual(findDuplicateDeliveryIds(target), []);
   const observed = new Set<string>();
   for (const { path, states } of hooks) {
     const currentAt = (moment: number) => states.findLastIndex(({ respondedAt }) => respondedAt <= moment);
@@ -129,7 +129,7 @@ async function rotateUnderLoad(
 for (const { test, testService } of everyStore) {
   test(`X8 when ${HOOKS} hooks change their secrets during 600 notifications, no attempt after a response uses the previous state`, async (t) => {
     const { attempt, attempts } = createRecordingAttempt();
-    const carillon = await testService(t, { deps: { attempt } });
+    const carillon = await testService(t, { deps: { sendAttempt: attempt } });
     await rotateUnderLoad(t, [await carillon.createAccount('acme.test')], attempts, () => carillon.stop());
   });
 }
@@ -139,10 +139,12 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     test(`X8 the same with two nodes, LISTEN ${listen}: for any owner of the hook queue, and any node that handles the request`, async (t) => {
       const database = `${await newDatabase(t)}?listen=${listen}`;
       const { attempt, attempts } = createRecordingAttempt();
-      const one: TestService = await testService(t, { database, deps: { attempt } });
-      const other: TestService = await testService(t, { database, deps: { attempt } });
+      const one: TestService = await testService(t, { database, deps: { sendAttempt: attempt } });
+      const other: TestService = await testService(t, { database, deps: { sendAttempt: attempt } });
       const here = await one.createAccount('acme.test');
-      await rotateUnderLoad(t, [here, personAt(other, here)], attempts, () => Promise.all([one.stop(), other.stop()]));
+      await rotateUnderLoad(t, [here, userAtNode(other, here)], attempts, () =>
+        Promise.all([one.stop(), other.stop()]),
+      );
     });
   }
 }

@@ -5,18 +5,18 @@ import express from 'express';
 import { Webhook } from 'standardwebhooks';
 import { createReceiver, type Receiver } from '../../../packages/sdk/src/receiver/index.ts';
 import { atEnd } from '../../kit/cleanup.ts';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import { isAccepted, type SignedNotification } from '../../kit/service/receiver.ts';
 import type { ApiUser } from '../../kit/service/service.ts';
-import { sqlite, everyStore } from '../../kit/service/stores.ts';
+import { everyStore, sqlite } from '../../kit/service/stores.ts';
 
 const HOUR_S = 3_600;
 const NO_DATE = '0000-00-00 00:00:00';
 
 for (const { test, testService } of everyStore) {
-  const clock = testClock();
+  const clock = createTestClock();
   const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const target = await startTarget({ after });
   const owner = await carillon.createAccount('acme.test');
@@ -27,7 +27,7 @@ for (const { test, testService } of everyStore) {
   let paths = 0;
   async function createHook(who: ApiUser, at = target) {
     paths += 1;
-    return (await who.carillon.hooks.create({ target_url: at.at(`/${paths}`), event: 'new_client' })).id;
+    return (await who.carillon.hooks.create({ target_url: at.urlOf(`/${paths}`), event: 'new_client' })).id;
   }
   const sign = (who: ApiUser, id: string, body: unknown = {}, headers = {}) =>
     carillon.call(who, 'POST', `/v2/hooks/${id}/secret`, body, headers);
@@ -42,7 +42,7 @@ for (const { test, testService } of everyStore) {
 
   test('X8 off by default: no signature header, no secret, and subscribing returns only the id', async () => {
     const response = await carillon.call(owner, 'POST', '/v2/hooks', {
-      target_url: target.at('/off'),
+      target_url: target.urlOf('/off'),
       event: 'new_client',
     });
     assert.deepEqual(Object.keys(response.json), ['id']);

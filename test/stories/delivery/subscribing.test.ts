@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { hookKinds } from '../../../packages/sdk/src/index.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Permission } from '../../../src/permissions.ts';
-import { testClock } from '../../kit/clock.ts';
+import { createTestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { ApiUser, Json } from '../../kit/service/service.ts';
@@ -162,7 +162,7 @@ for (const { test, testService } of everyStore) {
 }
 
 for (const { test, testService } of everyStore) {
-  const clock = testClock();
+  const clock = createTestClock();
   const carillon = await testService({ after }, { options: { retryWaits: '1m,2h' }, deps: { clock } });
   const owner = await carillon.createAccount('acme.test');
   const admin = await carillon.createUser(owner, 'admin');

@@ -61,7 +61,7 @@ for (const { name, test, database } of everyStore) {
       }
     });
     const published: number[][] = [];
-    store.onCommitted((events) => void published.push([...events.pendingByHook.keys()]));
+    store.onCommitted((events) => void published.push([...events.pendingDeliveriesByHook.keys()]));
     const inAccount = (work: (write: AccountWrite) => Promise<unknown>) =>
       store.write((tx: Tx) => work(new AccountWrite(tx, 1, NOW)));
     const stored = async () => ({

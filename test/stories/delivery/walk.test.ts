@@ -6,7 +6,7 @@ import { type Permission, permissions } from '../../../src/permissions.ts';
 import { createApiRoutes } from '../../../src/resources/index.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import { createOneOfEach } from '../../kit/api/furnished-account.ts';
-import { operationsOf, responseValidator, shapeOf, structuralFaults } from '../../kit/api/openapi.ts';
+import { createResponseCheck, findStructuralViolations, operationsOf, shapeOf } from '../../kit/api/openapi.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
 import type { ApiResponse, ApiUser } from '../../kit/service/service.ts';
@@ -28,7 +28,7 @@ for (const { test, testService } of everyStore) {
 
   const carillon = await testService({ after });
   const target = await startTarget({ after });
-  const checkResponse = responseValidator((await carillon.call(undefined, 'GET', '/openapi.json')).json);
+  const checkResponse = createResponseCheck((await carillon.call(undefined, 'GET', '/openapi.json')).json);
   let hooks = 0;
   let accounts = 0;
   /** The statuses with which each route has responded so far. */
@@ -37,7 +37,7 @@ for (const { test, testService } of everyStore) {
   /** Returns a new target URL. */
   function targets(): string {
     hooks += 1;
-    return target.at(`/hook-${hooks}`);
+    return target.urlOf(`/hook-${hooks}`);
   }
 
   async function newFixture(): Promise<ScenarioFixture> {
@@ -113,13 +113,13 @@ for (const { test, testService } of everyStore) {
   test('X6 the OpenAPI document is structurally valid and has exactly the routes', async () => {
     const response = await carillon.call(undefined, 'GET', '/openapi.json');
     assert.equal(response.status, 200);
-    assert.deepEqual(structuralFaults(response.json), []);
+    assert.deepEqual(findStructuralViolations(response.json), []);
     const documented = operationsOf(response.json).map(({ method, path }) => `${method} ${shapeOf(path)}`);
     assert.deepEqual(documented.sort(), rows.map((row) => `${row.method} /v2${shapeOf(row.path)}`).sort());
   });
 
   /** Returns an invalid body. The tests send it with an invalid query: neither is read before the key is checked. */
-  const bodyFor = (row: Route) => (row.body === undefined ? undefined : '{');
+  const bodyFor = (row: Route) => (row.bodySchema === undefined ? undefined : '{');
 
   test('C2 every route with a permission returns 401 not_permitted to a key without it', async () => {
     const { owner, ids } = await newFixture();

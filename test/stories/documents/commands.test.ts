@@ -10,7 +10,7 @@ import { createProgram } from '../../../src/cli/commands.ts';
 import { type CommandBlock, commandModes, documentedCommands, inlineCommands } from '../../documents/reference.ts';
 import { newPostgresDatabase } from '../../kit/database/postgres-databases.ts';
 import { cleanEnvironment } from '../../kit/environment.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { sqlite } from '../../kit/service/stores.ts';
 
@@ -26,7 +26,7 @@ type Fixture = { readonly folder: string; readonly service: ServiceProcess; read
 type Replacements = Readonly<Record<string, string>>;
 
 async function startFixture(t: TestContext): Promise<Fixture> {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const bin = join(folder, 'bin');
   for (const name of [bin, join(folder, 'data'), join(folder, 'elsewhere')]) mkdirSync(name);
   const commands = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
-import { personAt } from '../../kit/service/nodes.ts';
+import { userAtNode } from '../../kit/service/nodes.ts';
 import type { Json } from '../../kit/service/service.ts';
 import { sqlite } from '../../kit/service/stores.ts';
 
@@ -19,7 +19,7 @@ const { test, testService } = sqlite;
 
 test('C16 the n8n workflow fetches the record of a notification, at the address where n8n reaches the service', async (t) => {
   const carillon = await testService(t, { options: { baseUrl: 'https://calendar.example.com/bells' } });
-  const owner = personAt({ baseUrl: carillon.service.url }, await carillon.createAccount('acme.test'));
+  const owner = userAtNode({ baseUrl: carillon.service.url }, await carillon.createAccount('acme.test'));
   const { event_id } = await owner.carillon.events.create({
     event_name: 'Release',
     start_date: '20270101',

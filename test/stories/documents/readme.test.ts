@@ -12,9 +12,9 @@ import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { runCurl, runSdkLine } from '../../kit/api/routes.ts';
 import { cleanEnvironment } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { axeFindings, openConsole } from '../../kit/network/browser.ts';
-import { freePort } from '../../kit/network/port.ts';
-import { type TestService, temporaryFolder } from '../../kit/service/service.ts';
+import { findAxeViolations, openConsole } from '../../kit/network/browser.ts';
+import { findFreePort } from '../../kit/network/port.ts';
+import { createTemporaryFolder, type TestService } from '../../kit/service/service.ts';
 import { sqlite } from '../../kit/service/stores.ts';
 
 const routes = documentedRoutes();
@@ -97,7 +97,7 @@ test('X6 /docs has an opaque origin, runs no scripts and is accessible', async (
     // The sandbox also blocks axe, so axe checks the same page without the sandbox.
     await page.goto('about:blank');
     await page.setContent(await (await fetch(`${service.baseUrl}/docs`)).text());
-    assert.deepEqual(await axeFindings(page, look.colorScheme), []);
+    assert.deepEqual(await findAxeViolations(page, look.colorScheme), []);
     const widest = await page.evaluate('document.documentElement.scrollWidth');
     assert.ok(Number(widest) <= look.width, `${widest}`);
   }
@@ -138,7 +138,7 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.createAccount('acme.test');
   // Run the commands in a copy of the clone with an empty data folder.
-  const clone = temporaryFolder(t);
+  const clone = createTemporaryFolder(t);
   mkdirSync(join(clone, 'data'));
   for (const name of ['src', 'packages', 'node_modules', 'package.json'])
     symlinkSync(join(root, name), join(clone, name));
@@ -146,7 +146,7 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
     CARILLON_SERVICE: carillon.baseUrl,
     CARILLON_DOMAIN: owner.domain,
     CARILLON_KEY: owner.key,
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
   };
   await runStory(storyBlockOf(readme, values), clone);
 
@@ -162,8 +162,13 @@ test('the receiver in the README, unchanged: it receives events, is stopped, and
 test('the example in docs/receiving.md, unchanged: subscribe, create, receive, fetch, list deliveries', async (t) => {
   const carillon = await sqlite.testService(t, { options: { retryWaits: '1m,2h' } });
   const owner = await carillon.createAccount('acme.test');
-  const values = { SERVICE: carillon.baseUrl, DOMAIN: owner.domain, KEY: owner.key, PORT: String(await freePort()) };
-  const output = await runStory(storyBlockOf(receiving, values), temporaryFolder(t));
+  const values = {
+    SERVICE: carillon.baseUrl,
+    DOMAIN: owner.domain,
+    KEY: owner.key,
+    PORT: String(await findFreePort()),
+  };
+  const output = await runStory(storyBlockOf(receiving, values), createTemporaryFolder(t));
   const [hook, event, notification, fetched, history] = output
     .trim()
     .split('\n')

@@ -9,11 +9,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cleanEnvironment } from '../../kit/environment.ts';
 import { packPackage } from '../../kit/service/packages.ts';
-import { type Json, temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
-const folder = temporaryFolder({ after });
+const folder = createTemporaryFolder({ after });
 
 /** The package is packed, and installed into an empty folder without a registry, with commander from this clone. */
 const { tarball: chaosTarball, paths: chaosPaths } = await packPackage(join(root, 'packages/chaos-receiver'), folder);

@@ -4,7 +4,7 @@ import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-ou
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../../src/store/store.ts';
 import { type Tables, tableColumns } from '../../../src/store/tables.ts';
-import { fixedJitterRandom, type TestClock, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom, type TestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { setRetentionClock } from '../../kit/service/occurrences.ts';
 import type { TestService } from '../../kit/service/service.ts';
@@ -47,7 +47,7 @@ const EXPIRING_TABLES = [
 async function runRetention(clock: TestClock, waitMs: number): Promise<void> {
   await clock.advance(waitMs);
   await eventually(
-    () => clock.pending,
+    () => clock.remainingDelaysMs,
     (pending) => pending.some((ms) => ms > HOUR_MS - SECOND_MS),
   );
 }
@@ -55,9 +55,9 @@ async function runRetention(clock: TestClock, waitMs: number): Promise<void> {
 for (const { test, testService } of stores) {
   /** Creates a hook whose attempts have scripted outcomes, and 200 after the script. */
   async function startScripted(t: TestContext, script: AttemptOutcome[]) {
-    const clock = testClock();
+    const clock = createTestClock();
     const attempt: SendAttempt = async () => script.shift() ?? SUCCESS;
-    const setup = { options: { retryWaits: '1m,2h' }, deps: { clock, attempt, random: fixedJitterRandom() } };
+    const setup = { options: { retryWaits: '1m,2h' }, deps: { clock, sendAttempt: attempt, random: fixedJitterRandom() } };
     const carillon = await testService(t, setup);
     const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
@@ -109,11 +109,11 @@ for (const { test, testService } of stores) {
   });
 
   test('C23 X2 X3 X4 a clock that jumps 400 days ahead drops no row of any table, nor does a start with the wrong clock', async (t) => {
-    const clock = testClock();
+    const clock = createTestClock();
     const attempt: SendAttempt = async ({ target }) => ({ ...SUCCESS, status: target.endsWith('/gone') ? 401 : 200 });
     // No mail server listens at this address, so mails stay in the queue.
     const options = { smtpUrl: 'smtp://127.0.0.1:9', mailFrom: 'bells@acme.test' };
-    const setup = { options, deps: { clock, attempt } };
+    const setup = { options, deps: { clock, sendAttempt: attempt } };
     const first = await testService(t, setup);
     const owner = await first.createAccount('acme.test');
     for (const path of ['told', 'gone', 'ended']) {
@@ -125,7 +125,7 @@ for (const { test, testService } of stores) {
     const { json } = await first.call(owner, 'POST', '/v2/events', body, { 'idempotency-key': 'once' });
     await first.call(owner, 'GET', `/v2/events/${json.data.event_id}`);
     await first.signIn(owner);
-    await first.createLink(owner);
+    await first.createInvitationLink(owner);
     await setRetentionClock(first.store, clock.now());
     await clock.advance(9 * SECOND_MS);
     const before = await eventually(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
-import { getNewestVersion } from '../../../src/store/migrate.ts';
+import { getNewestSchemaVersion } from '../../../src/store/migrate.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startProxy } from '../../kit/network/proxy.ts';
@@ -13,18 +13,18 @@ import { startTarget } from '../../kit/network/target.ts';
 import {
   checkHistory,
   createRecords,
-  duplicateDeliveryIds,
-  recordCrash,
+  describeCrash,
+  findDuplicateDeliveryIds,
+  readStoredEventPaths,
   startLoad,
-  storedEvents,
 } from '../../kit/service/load.ts';
 import {
   countLogLines,
-  leaseOwners,
-  pendingDeliveryIds,
-  personAt,
-  registeredNodeIds,
+  readLeaseOwners,
+  readPendingDeliveryIds,
+  readRegisteredNodeIds,
   startSecondNode,
+  userAtNode,
 } from '../../kit/service/nodes.ts';
 import type { ServiceProcess } from '../../kit/service/service-process.ts';
 import { sharedStores } from '../../kit/service/stores.ts';
@@ -48,16 +48,16 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
     const ids: string[] = [];
     for (const path of paths) {
-      ids.push((await stops.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
+      ids.push((await stops.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' })).id);
     }
     await stops.carillon.hooks.create({ target_url: hangs.url, event: 'new_client' });
     const earlier = [
       ...(await createRecords(stops.carillon, 'new_client', ['Patience'])),
       ...(await createRecords(stops.carillon, 'new_event', ['First'])),
     ];
-    const [stoppingNodeId] = await registeredNodeIds(store);
+    const [stoppingNodeId] = await readRegisteredNodeIds(store);
     await eventually(
-      () => leaseOwners(store),
+      () => readLeaseOwners(store),
       (owners) => ids.every((id) => owners.get(id) === stoppingNodeId),
     );
     await hangs.waitForArrivals(1);
@@ -69,14 +69,14 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const stopped = stops.stop('SIGTERM');
     const stoppedAt = performance.now();
     const owners = await eventually(
-      () => leaseOwners(store),
+      () => readLeaseOwners(store),
       (now) => ids.every((id) => now.get(id) !== stoppingNodeId && now.get(id) !== 0),
       EVICTION_MS,
     );
     const tookMs = performance.now() - stoppedAt;
     assert.ok(ids.every((id) => owners.get(id) !== stoppingNodeId));
     assert.ok(
-      (await registeredNodeIds(store)).includes(stoppingNodeId ?? 0),
+      (await readRegisteredNodeIds(store)).includes(stoppingNodeId ?? 0),
       'the node is still stopping, because of the hanging target',
     );
     for (const response of hanging) response.end();
@@ -85,7 +85,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const wholeMs = performance.now() - stoppedAt;
     assert.ok(wholeMs < 10_000, `${wholeMs} ms`);
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
@@ -114,11 +114,11 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     for (const [number, node] of nodes.entries()) {
       for (let index = 0; index < HOOKS_PER_NODE; index += 1) {
         const path = `/${number}-${index}`;
-        await node.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+        await node.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' });
         paths.push(path);
       }
     }
-    assert.equal((await registeredNodeIds(store)).length, 4);
+    assert.equal((await readRegisteredNodeIds(store)).length, 4);
     const load = startLoad(
       t,
       nodes.map((node) => node.carillon),
@@ -128,7 +128,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     await wait(500);
 
     const crashes: Crash[] = [];
-    const crash = async () => void crashes.push(await recordCrash(store, target));
+    const crash = async () => void crashes.push(await describeCrash(store, target));
     // Redirect the load first: errors of a killed process are not under test.
     load.redirectTo(stays.carillon);
     await load.pause();
@@ -141,28 +141,28 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     alsoKilled.process.kill('SIGKILL');
     await crash();
     await eventually(
-      () => registeredNodeIds(store),
+      () => readRegisteredNodeIds(store),
       (left) => left.length === 1,
       15_000,
     );
     await crash();
     paused.process.kill('SIGCONT');
     await eventually(
-      () => registeredNodeIds(store),
+      () => readRegisteredNodeIds(store),
       (now) => now.length === 2,
       10_000,
     );
     await wait(300);
     await load.stop();
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       20_000,
     );
 
     assert.deepEqual(await checkHistory(database, load, target, { paths, crashes }), []);
     assert.deepEqual(load.failures, []);
-    t.diagnostic(`${load.acknowledged.size} events, ${target.received.length} delivered`);
+    t.diagnostic(`${load.acknowledgedPaths.size} events, ${target.received.length} delivered`);
     assert.deepEqual(await Promise.all([paused.stop('SIGTERM'), stays.stop('SIGTERM')]), [0, 0]);
   });
 }
@@ -179,36 +179,36 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const proxy = await startProxy(t, database);
     const [near, far] = [createTracedAttempt(), createTracedAttempt()];
     const options = { retryWaits: '3s,3s' };
-    const cutOff = await testService(t, { database: proxy.database, options, deps: { attempt: far.attempt } });
+    const cutOff = await testService(t, { database: proxy.database, options, deps: { sendAttempt: far.attempt } });
     const store = await openStoreAt(t, database, { openAs: 'command' });
     const there = await cutOff.createAccount('acme.test');
     const target = await startTarget(t, (response) => void setTimeout(() => response.end(), 50));
     const paths = Array.from({ length: HOOKS }, (_, index) => `/${index}`);
     const ids: string[] = [];
     for (const path of paths) {
-      ids.push((await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' })).id);
+      ids.push((await there.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' })).id);
     }
     const otherCalls = await createRecords(there.carillon, 'new_event', ['First']);
-    const [lost] = await registeredNodeIds(store);
+    const [lost] = await readRegisteredNodeIds(store);
     await eventually(
-      () => leaseOwners(store),
+      () => readLeaseOwners(store),
       (owners) => ids.every((id) => owners.get(id) === lost),
     );
     // Start the second node only now, so that it cannot have claimed the hook queues before.
-    const stays = await testService(t, { database, options, deps: { attempt: near.attempt } });
-    const owner = personAt(stays, there);
+    const stays = await testService(t, { database, options, deps: { sendAttempt: near.attempt } });
+    const owner = userAtNode(stays, there);
     const backlog = Array.from({ length: BACKLOG }, (_, index) => `Backlog ${index}`);
     otherCalls.push(...(await createRecords(there.carillon, 'new_event', backlog)));
 
     // The retry of this hook comes due while the database is unreachable. It could begin without a query.
     const fails = await startTarget(t, 500, 200);
-    await there.carillon.hooks.create({ target_url: fails.at('/fails'), event: 'new_client' });
+    await there.carillon.hooks.create({ target_url: fails.urlOf('/fails'), event: 'new_client' });
     otherCalls.push(...(await createRecords(there.carillon, 'new_client', ['Second chance'])));
     await fails.waitForArrivals(1);
 
     proxy.reset();
     const cutAt = performance.now();
-    const inFlight = await pendingDeliveryIds(store);
+    const inFlight = await readPendingDeliveryIds(store);
     const load = startLoad(t, [owner.carillon], 1, 20);
     load.resume();
     const deleting = owner.carillon.hooks.delete(ids[0] ?? '').then(() => performance.now());
@@ -230,7 +230,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     const tookMs = Math.max(...paths.slice(1).map((path) => (near.traceOf(path).begun[0] ?? 0) - cutAt));
     assert.ok(tookMs < 15_000, `${tookMs} ms`);
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
@@ -238,7 +238,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     proxy.resumeForwarding();
     const mendedAt = performance.now();
     const [, back] = await eventually(
-      () => registeredNodeIds(store),
+      () => readRegisteredNodeIds(store),
       (nodes) => nodes.length === 2,
       10_000,
     );
@@ -249,7 +249,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       async () => {
         round += 1;
         const path = `/again-${round}`;
-        const { id } = await there.carillon.hooks.create({ target_url: target.at(path), event: 'new_client' });
+        const { id } = await there.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_client' });
         otherCalls.push(...(await createRecords(there.carillon, 'new_client', [`Back ${round}`])));
         const begun = (node: typeof far) => node.traceOf(path).begun.length;
         await eventually(
@@ -261,11 +261,11 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
       (id) => id !== undefined,
     );
     const backMs = performance.now() - mendedAt;
-    assert.equal((await leaseOwners(store)).get(claimed ?? ''), back);
+    assert.equal((await readLeaseOwners(store)).get(claimed ?? ''), back);
     assert.equal(countLogLines(cutOff, 'node.evicted'), 1);
 
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
     );
     const late = target.received.filter((one) => one.path === '/0' && one.at > deletedAt);
@@ -276,7 +276,7 @@ for (const { test, testService, database: newDatabase } of sharedStores) {
     assert.deepEqual(await checkHistory(database, history, target, { paths: paths.slice(1), crashes }), []);
     assert.deepEqual(load.failures, []);
     t.diagnostic(
-      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${duplicateDeliveryIds(target).length} delivered twice`,
+      `the hook queues continued after ${Math.round(tookMs)} ms, DELETE returned after ${Math.round(deletedAt - cutAt)} ms; back ${Math.round(backMs)} ms after the connection was restored; ${findDuplicateDeliveryIds(target).length} delivered twice`,
     );
   });
 }
@@ -292,7 +292,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
   test('C20 two versions run concurrently: a newer node migrates the database under load, and the older one keeps working', async (t) => {
     const copy = copySource();
     t.after(copy.remove);
-    const number = String(getNewestVersion() + 1).padStart(4, '0');
+    const number = String(getNewestSchemaVersion() + 1).padStart(4, '0');
     const migration = [
       "alter table events add column place {text} not null default '';",
       "alter table hooks add column note {text} not null default '';",
@@ -310,27 +310,27 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     const old = await serviceProcess(t, { CARILLON_DATABASE: database });
     const store = await openStoreAt(t, database, { openAs: 'command' });
     const target = await startTarget(t);
-    const paths = await hooksFor(old, target.at);
+    const paths = await hooksFor(old, target.urlOf);
     // With twelve writers, every connection of the older node has prepared its statements.
     const load = startLoad(t, [old.carillon], 12, 0);
     load.resume();
     await eventually(
-      () => load.acknowledged.size,
+      () => load.acknowledgedPaths.size,
       (count) => count >= 100,
       10_000,
     );
     const newer = await startSecondNode(t, old, {}, startProcess);
     const migrated = sql<{ version: number }>`select max(version) as version from migrations`;
     assert.deepEqual((await migrated.execute(store.read)).rows, [{ version: Number(number) }]);
-    const migratedAt = load.acknowledged.size;
+    const migratedAt = load.acknowledgedPaths.size;
     await eventually(
-      () => load.acknowledged.size,
+      () => load.acknowledgedPaths.size,
       (count) => count >= migratedAt + 50,
       10_000,
     );
     load.redirectTo(old.carillon, newer.carillon);
     await eventually(
-      () => load.acknowledged.size,
+      () => load.acknowledgedPaths.size,
       (count) => count >= migratedAt + 150,
       10_000,
     );
@@ -347,14 +347,14 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     assert.equal(await old.stop('SIGTERM'), 0);
     await load.stop();
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
     assert.deepEqual(load.failures, [], 'a request was not answered with 201');
     assert.deepEqual(await checkHistory(database, load, target, { paths }), []);
-    assert.deepEqual(load.acknowledged, await storedEvents(store));
-    t.diagnostic(`${load.acknowledged.size} events, ${migratedAt} of them before the migration`);
+    assert.deepEqual(load.acknowledgedPaths, await readStoredEventPaths(store));
+    t.diagnostic(`${load.acknowledgedPaths.size} events, ${migratedAt} of them before the migration`);
     assert.equal(await newer.stop('SIGTERM'), 0);
   });
 }
@@ -382,9 +382,9 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     let ended = 0;
     let inTransaction = 0;
     for (let time = 0; time < ROUNDS; time += 1) {
-      const before = load.acknowledged.size;
+      const before = load.acknowledgedPaths.size;
       await eventually(
-        () => load.acknowledged.size,
+        () => load.acknowledgedPaths.size,
         (count) => count >= before + 25,
         10_000,
       );
@@ -413,14 +413,14 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
 
     // The LISTEN connection is back: an event created by another node is delivered immediately, before the next poll.
     load.resume();
-    const before = load.acknowledged.size;
+    const before = load.acknowledgedPaths.size;
     await eventually(
-      () => load.acknowledged.size,
+      () => load.acknowledgedPaths.size,
       (count) => count >= before + 10,
     );
     await load.stop();
     await eventually(
-      () => pendingDeliveryIds(store),
+      () => readPendingDeliveryIds(store),
       (pending) => pending.size === 0,
       10_000,
     );
@@ -432,7 +432,7 @@ for (const { test, serviceProcess, database: newDatabase } of sharedStores) {
     assert.deepEqual(other, []);
     assert.equal((await node.carillon.hooks.get(id)).state, 'live');
     t.diagnostic(
-      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledged.size} events, ${load.failures.length} answered 503, ${again.length} delivered twice`,
+      `${ended} connections ended, ${inTransaction} of them at work; ${load.acknowledgedPaths.size} events, ${load.failures.length} answered 503, ${again.length} delivered twice`,
     );
     assert.equal(await node.stop('SIGTERM'), 0);
   });

@@ -5,17 +5,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/network/raw-http.ts';
+import { sendRawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillonJson, runCarillon, serve } from '../../kit/service/command.ts';
-import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
+import { runCarillon, runCarillonJson, serve } from '../../kit/service/command.ts';
+import { createTemporaryFolder, startTestService } from '../../kit/service/service.ts';
 
 const fullDiskEvent = { event_name: 'x'.repeat(255), start_date: '20270101', due_date: '20270102' };
 
 test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing acknowledged is lost, and writes work again after space is freed', async (t) => {
   const fatal: unknown[] = [];
   const deps = { maxPages: 180, onFatal: (error: unknown) => void fatal.push(error) };
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const carillon = await startTestService(t, `sqlite:${path}`, { deps });
   const filler = new DatabaseSync(path, { timeout: 5_000 });
   t.after(() => filler.close());
@@ -75,7 +75,7 @@ test('C20 X6 with a full disk writes and /readyz are 503, reads work, nothing ac
 });
 
 test('X6 every request is 503 while the disk fails, and a log line names the reason', async (t) => {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const deps = { onFatal: () => undefined };
   const carillon = await startTestService(t, `sqlite:${path}`, { deps });
   const owner = await carillon.createAccount('acme.test');
@@ -87,7 +87,7 @@ test('X6 every request is 503 while the disk fails, and a log line names the rea
   for (const line of ['GET /v2/events', 'GET /v2/%zz', 'FROB /v2/events']) {
     const before = carillon.logged.length;
     const credentials = [`domain: ${owner.domain}`, `key: ${owner.key}`];
-    const { status, body } = await rawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...credentials]);
+    const { status, body } = await sendRawRequest(carillon.baseUrl, [`${line} HTTP/1.1`, 'host: x', ...credentials]);
     assert.deepEqual([status, JSON.parse(body).code], [503, 'storage_unavailable'], line);
     const logLine = await eventually(
       () => carillon.logged.slice(before).find(({ event }) => event === 'request.failed'),
@@ -101,7 +101,7 @@ const event = JSON.stringify({ event_name: 'Launch', start_date: '20270101', due
 
 /** Starts a service in a child process. `create` returns a status, or undefined for a broken connection. */
 async function startServed(t: Parameters<typeof serve>[0]) {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
   const served = await serve(t, [], { environment });
   const headers = {
@@ -161,7 +161,7 @@ test('C20 a service whose database was replaced does not touch the new files whe
 });
 
 test('X6 /readyz is 503 as soon as the files are found missing, even if it was 200 just before', async (t) => {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const fatal: unknown[] = [];
   const service = await startTestService(t, `sqlite:${path}`, {
     deps: { onFatal: (error) => void fatal.push(error) },
@@ -195,7 +195,7 @@ test('C20 a second service or a command that opens the database through a hard l
   assert.match(findings.stdout, /has 2 names/);
   assert.equal(await create(), 201, 'the first service still works');
   rmSync(link);
-  const keys = await carillonJson(['keys', 'list', '--domain', String(served.greetingField('domain'))], {
+  const keys = await runCarillonJson(['keys', 'list', '--domain', String(served.greetingField('domain'))], {
     environment: { CARILLON_DATABASE: `sqlite:${path}` },
   });
   assert.equal(keys.length, 1);

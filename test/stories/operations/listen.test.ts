@@ -5,7 +5,7 @@ import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { runCarillon } from '../../kit/service/command.ts';
 import { createLocalApp, startListening } from '../../kit/service/listening.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import { sqlite } from '../../kit/service/stores.ts';
 
@@ -21,7 +21,7 @@ test('X2 listen resumes at its cursor after it is killed, while the service is d
     CARILLON_SERVICE: baseUrl,
     CARILLON_DOMAIN: domain,
     CARILLON_KEY: key,
-    XDG_STATE_HOME: temporaryFolder(t),
+    XDG_STATE_HOME: createTemporaryFolder(t),
   };
   const app = await createLocalApp(t);
   const listen = () => startListening(t, ['--forward-to', app.url], environment);
@@ -115,7 +115,7 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
   const service = await sqlite.testService(t);
   const owner = await service.createAccount('acme.test');
   const member = await service.createUser(owner, 'member');
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   const environment = {
     CARILLON_SERVICE: service.baseUrl,
     CARILLON_DOMAIN: 'acme.test',

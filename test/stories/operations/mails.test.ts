@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { systemClock } from '../../../src/clock.ts';
 import { enqueueHookAlerts } from '../../../src/delivery/outbox/end-hooks.ts';
-import { fixedJitterRandom, TEST_EPOCH, type TestClock, testClock } from '../../kit/clock.ts';
+import { createTestClock, fixedJitterRandom, TEST_CLOCK_START, type TestClock } from '../../kit/clock.ts';
 import { eventually, eventuallyAfterSteps } from '../../kit/eventually.ts';
 import { type ReceivedMail, startMailServer, type TestMailServer } from '../../kit/network/mail.ts';
 import { startTarget } from '../../kit/network/target.ts';
@@ -23,15 +23,15 @@ const SESSION_TIMEOUT_MS = 25 * SECOND_MS;
 type MailClock = TestClock & { readonly openSessions: () => number };
 
 /** A test clock that counts open SMTP sessions. They take real time, so the tests do not advance it meanwhile. */
-function mailClock(epoch = TEST_EPOCH): MailClock {
-  const clock = testClock(epoch);
+function mailClock(epoch = TEST_CLOCK_START): MailClock {
+  const clock = createTestClock(epoch);
   const open = new Set<() => void>();
   return {
     now: clock.now,
     monotonic: clock.monotonic,
     advance: clock.advance,
     jump: clock.jump,
-    pending: [],
+    remainingDelaysMs: [],
     openSessions: () => open.size,
     after(waitMs, run) {
       const close = clock.after(waitMs, () => {
@@ -79,8 +79,8 @@ const readRows = async ({ store }: TestService, table: 'hook_alerts' | 'mails') 
   store.read.selectFrom(table).selectAll().execute();
 
 /** Creates hooks, each with its own target URL. */
-async function createHooks(who: ApiUser, target: { at(path: string): string }, count: number): Promise<string[]> {
-  const targets = Array.from({ length: count }, (_, index) => target.at(`/${who.userId}/${index}?secret=${index}`));
+async function createHooks(who: ApiUser, target: { urlOf(path: string): string }, count: number): Promise<string[]> {
+  const targets = Array.from({ length: count }, (_, index) => target.urlOf(`/${who.userId}/${index}?secret=${index}`));
   const made = targets.map((target_url) => who.carillon.hooks.create({ target_url, event: 'new_event' }));
   return (await Promise.all(made)).map(({ id }) => id);
 }
@@ -131,7 +131,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.ok(
       failing?.text.includes(`the last one with 500. It will be retried on ${next} UTC; if that fails, the hook ends.`),
     );
-    assert.ok(sentAt(failing) - TEST_EPOCH >= 90 * SECOND_MS, 'alerts are collected for half a minute');
+    assert.ok(sentAt(failing) - TEST_CLOCK_START >= 90 * SECOND_MS, 'alerts are collected for half a minute');
 
     await clock.advance(Date.parse(`${next.replace(' ', 'T')}Z`) + SECOND_MS - clock.now());
     await waitForState(owner, [id], 'ended');
@@ -213,7 +213,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.match(others[0]?.text ?? '', /responded 401, which ends the subscription/);
 
     // Hooks ended by another user are reported, hooks ended by their owner are not, and deleted users get no mail.
-    const later = { at: (path: string) => away.at(`/later${path}`) };
+    const later = { urlOf: (path: string) => away.urlOf(`/later${path}`) };
     const [deleted = '', own = '', both = ''] = await createHooks(member, later, 3);
     const gone = await carillon.createUser(owner, 'member');
     await createHooks(gone, away, 1);
@@ -248,7 +248,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     ];
     const target = await startTarget(t, 401);
     const end = async (who: ApiUser, path: string) => {
-      const { id } = await who.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+      const { id } = await who.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' });
       await who.carillon.events.create(event);
       await waitForState(who, [id], 'ended');
       return id;
@@ -341,7 +341,7 @@ for (const { test, testService, serviceProcess, database } of stores) {
     clock.jump(-400 * 24 * HOUR_MS);
     const [ended] = await waitForMails(clock, box, 1);
     assert.ok(ended?.text.includes(`Hook ${id} has ended`));
-    assert.ok(clock.now() - TEST_EPOCH < HOUR_MS, 'and not in 400 days');
+    assert.ok(clock.now() - TEST_CLOCK_START < HOUR_MS, 'and not in 400 days');
   });
 
   test('X10 a mail is committed together with the end of the hook: after a kill in between, the service sends it once after its next start', async (t) => {
@@ -433,14 +433,14 @@ for (const { test, testService, database } of sharedStores) {
       await clock.advance(10 * SECOND_MS);
       await nodes[round % 2]?.store.probe();
     }
-    assert.equal(box.connections(), 1, 'the first node keeps the mail while it lives');
+    assert.equal(box.countConnections(), 1, 'the first node keeps the mail while it lives');
     doomed.kill('SIGKILL');
     await waitForMails(clock, box, 1);
     for (let round = 0; round < 30; round += 1) {
       await clock.advance(10 * SECOND_MS);
       await nodes[round % 2]?.store.probe();
     }
-    assert.equal(box.connections(), 2);
+    assert.equal(box.countConnections(), 2);
     const [cut, sent] = box.receivedMails;
     assert.equal(sent?.headers.get('message-id'), cut?.headers.get('message-id'));
     assert.deepEqual(await readRows(nodes[0] as TestService, 'hook_alerts'), []);

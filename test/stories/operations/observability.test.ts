@@ -10,10 +10,10 @@ import { hashApiKey, systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStoreAt, readAllBytes } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { rawRequest } from '../../kit/network/raw-http.ts';
+import { sendRawRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { type CommandResult, carillonJson, runCarillon } from '../../kit/service/command.ts';
-import { type ApiResponse, type TestService, temporaryFolder } from '../../kit/service/service.ts';
+import { type CommandResult, runCarillon, runCarillonJson } from '../../kit/service/command.ts';
+import { type ApiResponse, createTemporaryFolder, type TestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of stores) {
@@ -27,8 +27,8 @@ for (const { test, testService } of stores) {
     const { hooks, clients, users } = owner.carillon;
     const subscribe = (target_url: string) => hooks.create({ target_url, event: 'new_client' });
     const [unsubscribed, failed] = [await subscribe(unsubscribes.url), await subscribe(fails.url)];
-    const deleted = await subscribe(idle.at('/deleted'));
-    await member.carillon.hooks.create({ target_url: idle.at('/member'), event: 'new_client' });
+    const deleted = await subscribe(idle.urlOf('/deleted'));
+    await member.carillon.hooks.create({ target_url: idle.urlOf('/member'), event: 'new_client' });
 
     await hooks.delete(deleted.id);
     await users.delete(member.userId);
@@ -124,7 +124,7 @@ for (const { test, testService } of stores) {
     const carillon = await testService(t);
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 200);
-    const { id } = await owner.carillon.hooks.create({ target_url: target.at('/path'), event: 'new_client' });
+    const { id } = await owner.carillon.hooks.create({ target_url: target.urlOf('/path'), event: 'new_client' });
     await owner.carillon.clients.create({ client_name: 'ACME' });
     const lines = await eventually(
       () => logLinesOf(carillon, 'delivery.attempted'),
@@ -155,7 +155,7 @@ for (const { test, testService } of stores) {
   ): Promise<{ secrets: string[]; responses: ApiResponse[] }> {
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500, 401);
-    const secret = target.at('/canary-path-of-the-target?canary-query=1');
+    const secret = target.urlOf('/canary-path-of-the-target?canary-query=1');
     const { id } = await owner.carillon.hooks.create({ target_url: secret, event: 'new_client' });
     const issued = await owner.carillon.keys.create({ label: 'canary' });
     const signed = await owner.carillon.hooks.createSecret(id);
@@ -181,8 +181,13 @@ for (const { test, testService } of stores) {
       await carillon.call(undefined, 'GET', '/v2/user', undefined, { domain: 'other.test', key: owner.key }),
       await carillon.call(undefined, 'GET', '/healthz', undefined, { authorization: `Bearer ${owner.key}` }),
     ];
-    await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key: ${owner.key}`, `key: ${owner.key}`]);
-    const broken = await rawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key ${owner.key}`]);
+    await sendRawRequest(carillon.baseUrl, [
+      'GET /v2/user HTTP/1.1',
+      'host: x',
+      `key: ${owner.key}`,
+      `key: ${owner.key}`,
+    ]);
+    const broken = await sendRawRequest(carillon.baseUrl, ['GET /v2/user HTTP/1.1', 'host: x', `key ${owner.key}`]);
     responses.push({ status: broken.status, headers: new Headers(), text: broken.body, json: undefined });
     return { secrets: [owner.key, wrongKey, issued.key, signed.secret, 'canary-path', 'canary-query'], responses };
   }
@@ -232,7 +237,7 @@ for (const { test, database } of stores) {
   test('a label and an e-mail address from an old database cannot control the terminal or forge a line', async (t) => {
     const environment = { CARILLON_DATABASE: await database(t) };
     const owner = ['--domain', 'acme.test', '--email', 'owner@acme.test'];
-    await carillonJson(['accounts', 'create', ...owner], { environment });
+    await runCarillonJson(['accounts', 'create', ...owner], { environment });
     const store = await openStoreAt(t, environment.CARILLON_DATABASE, { openAs: 'command' });
     await store.write(async (tx) => {
       const write = new AccountWrite(tx, 1, Date.now());
@@ -321,7 +326,7 @@ async function startHostileService(t: TestContext): Promise<string> {
 plainTest(
   'no response of a service can control the terminal of its client, neither a record nor an error',
   async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const environment = {
       CARILLON_SERVICE: await startHostileService(t),
       CARILLON_DOMAIN: 'acme.test',

@@ -16,9 +16,9 @@ import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { cleanEnvironment } from '../../kit/environment.ts';
-import { freePort } from '../../kit/network/port.ts';
+import { findFreePort } from '../../kit/network/port.ts';
 import { buildDockerfile, isInBuildContext } from '../../kit/service/dockerfile.ts';
-import { type Json, temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
@@ -42,7 +42,7 @@ const environment = {
 const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
 test('the steps of the Dockerfile make a service that runs as an unprivileged user, becomes ready, writes only to /data and stops on SIGTERM', async (t) => {
-  const folder = temporaryFolder(t);
+  const folder = createTemporaryFolder(t);
   chmodSync(folder, 0o755);
   const image = await buildDockerfile(dockerfile, {
     context: root,
@@ -62,7 +62,7 @@ test('the steps of the Dockerfile make a service that runs as an unprivileged us
   chmodSync(node, 0o755);
   const before = filesBelow(join(image.root, 'app'));
   const toImagePath = (word: string) => (word === 'node' ? node : word.replace(/^\/app/, join(image.root, 'app')));
-  const port = await freePort();
+  const port = await findFreePort();
   const options = {
     env: {
       ...image.environment,
@@ -107,7 +107,7 @@ test('only files that the build needs are sent to the builder', () => {
     assert.equal(isInBuildContext(dockerignore, path), false, path);
 });
 
-const folder = temporaryFolder({ after });
+const folder = createTemporaryFolder({ after });
 const run = promisify(execFile);
 
 /** The environment of a new user. Its PATH has no binaries of this repository or of the npm that runs this test. */
@@ -153,7 +153,7 @@ test('no production dependency has an install script', () => {
 });
 
 test('without the tools that build the console, an install succeeds and packing fails', async (t) => {
-  const bareFolder = temporaryFolder(t);
+  const bareFolder = createTemporaryFolder(t);
   cpSync(join(root, 'console'), join(bareFolder, 'console'), {
     recursive: true,
     filter: (path) => !path.includes('dist'),

@@ -8,13 +8,13 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { packPackage } from '../../kit/service/packages.ts';
-import { type Json, temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
 import { sqlite } from '../../kit/service/stores.ts';
 import { tscPath } from '../../toolbox.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
-const folder = temporaryFolder({ after });
+const folder = createTemporaryFolder({ after });
 
 /** The SDK is packed, and installed into an empty folder without a registry. */
 const { tarball, paths } = await packPackage(join(root, 'packages/sdk'), folder);

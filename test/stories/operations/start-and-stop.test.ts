@@ -12,9 +12,9 @@ import { openStore } from '../../../src/store/open.ts';
 import { openOptionsOf, queryRows } from '../../kit/database/database.ts';
 import { cleanEnvironment } from '../../kit/environment.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { requestText } from '../../kit/network/raw-http.ts';
+import { formatRequest } from '../../kit/network/raw-http.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import { stores } from '../../kit/service/stores.ts';
 
@@ -59,7 +59,7 @@ for (const { test, serviceProcess } of stores) {
     const service = await serviceProcess(t, { CARILLON_ATTEMPT_TIMEOUT: '60s' });
     const target = await startTarget(t, () => undefined);
     for (const path of ['/a', '/b', '/c']) {
-      await service.carillon.hooks.create({ target_url: target.at(path), event: 'new_event' });
+      await service.carillon.hooks.create({ target_url: target.urlOf(path), event: 'new_event' });
     }
     await service.carillon.events.create(event);
     await target.waitForArrivals(3);
@@ -83,7 +83,7 @@ for (const { test, serviceProcess } of stores) {
     const sockets = Array.from({ length: 100 }, () => connect(line));
     await Promise.all(sockets.map((socket) => once(socket, 'connect')));
     const responses = sockets.map((socket) => {
-      socket.write(requestText(['GET /healthz HTTP/1.1', 'host: x']));
+      socket.write(formatRequest(['GET /healthz HTTP/1.1', 'host: x']));
       return text(socket).catch((error: Error) => error.message);
     });
     const exited = service.stop('SIGTERM');
@@ -121,7 +121,7 @@ for (const { test, serviceProcess } of stores) {
 
   test('a signal during the start stops the service as soon as it has started: exit code 0, and the key was printed', async (t) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const path = join(temporaryFolder(t), 'carillon.db');
+      const path = join(createTemporaryFolder(t), 'carillon.db');
       // The service reports the unknown variable CARILLON_PROT at its very beginning. Then the start is in progress.
       const environment = {
         ...process.env,
@@ -153,7 +153,7 @@ for (const { test, serviceProcess } of stores) {
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
 test('C20 npm start on SIGTERM leaves no process behind and releases the database', async (t) => {
-  const path = join(temporaryFolder(t), 'carillon.db');
+  const path = join(createTemporaryFolder(t), 'carillon.db');
   const npm = spawn('npm', ['start'], {
     cwd: root,
     // npm gets its own process group, so that remaining processes can be ended with the test.

@@ -10,11 +10,11 @@ import { createOneOfEach } from '../../kit/api/furnished-account.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { carillonJson, runCarillon } from '../../kit/service/command.ts';
-import { importKilled } from '../../kit/service/export-import.ts';
-import { loadRelease, releases } from '../../kit/service/packages.ts';
+import { runCarillon, runCarillonJson } from '../../kit/service/command.ts';
+import { runKilledImport } from '../../kit/service/export-import.ts';
+import { createReleaseDatabase, releases } from '../../kit/service/packages.ts';
 import { isAccepted } from '../../kit/service/receiver.ts';
-import { startTestService, temporaryFolder } from '../../kit/service/service.ts';
+import { createTemporaryFolder, startTestService } from '../../kit/service/service.ts';
 import { stores } from '../../kit/service/stores.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -60,7 +60,7 @@ test('there is a stored database of a release', () => {
 
 for (const release of releases) {
   test(`a database of ${release.version} is migrated with every row, and a copy of the original is kept`, async (t) => {
-    const path = loadRelease(t, release);
+    const path = createReleaseDatabase(t, release);
     const before = readEveryRow(path);
     const store = await openStoreAt(t, `sqlite:${path}`);
     await store.probe();
@@ -89,7 +89,7 @@ for (const release of releases) {
 
   test(`C20 a service continues with a database of ${release.version}: keys work, pending deliveries are sent, ended hooks can be restored`, async (t) => {
     const target = await startTarget(t);
-    const path = loadRelease(t, release, target.url);
+    const path = createReleaseDatabase(t, release, target.url);
     const before = readEveryRow(path);
     const service = await startTestService(t, `sqlite:${path}`, { deps: { clock: clockHourAfter(path) } });
     const { baseUrl } = service;
@@ -170,17 +170,17 @@ for (const from of stores) {
     from.test(
       `C5 C18 C20 X2 X8 moved to ${to.name}: pending deliveries keep their ids and secrets, and waits, ids and cursors continue`,
       async (t) => {
-        const path = join(temporaryFolder(t), 'service.jsonl');
+        const path = join(createTemporaryFolder(t), 'service.jsonl');
         const target = await startTarget(t);
         const attempt: SendAttempt = async ({ target: url }) =>
           url.endsWith('/sick')
             ? { kind: 'failed', cause: 'refused', durationMs: 1 }
             : { kind: 'local_error', code: 'no_route', durationMs: 1 };
-        const source = await from.testService(t, { options, deps: { attempt } });
+        const source = await from.testService(t, { options, deps: { sendAttempt: attempt } });
         const owner = await source.createAccount('acme.test');
         const { hooks, events, clients, deliveries } = owner.carillon;
-        const { id: sick } = await hooks.create({ target_url: target.at('/sick'), event: 'new_client' });
-        const { id: well } = await hooks.create({ target_url: target.at('/well'), event: 'new_event' });
+        const { id: sick } = await hooks.create({ target_url: target.urlOf('/sick'), event: 'new_client' });
+        const { id: well } = await hooks.create({ target_url: target.urlOf('/well'), event: 'new_event' });
         const { secret } = await hooks.createSecret(well);
         await clients.create({ client_name: 'ACME' });
         const failing = await eventually(
@@ -196,9 +196,9 @@ for (const from of stores) {
         assert.equal(feed.json.data.length, 6);
         await source.stop();
 
-        const moved = await carillonJson(['export', '--database', source.database, '--to', path]);
+        const moved = await runCarillonJson(['export', '--database', source.database, '--to', path]);
         const into = await to.database(t);
-        assert.deepEqual(await carillonJson(['import', '--database', into, '--from', path]), moved);
+        assert.deepEqual(await runCarillonJson(['import', '--database', into, '--from', path]), moved);
 
         const destination = await to.testService(t, { options, database: into });
         const delivered = await target.waitForArrivals(4);
@@ -227,18 +227,18 @@ for (const from of stores) {
 
 for (const { test, database, testService } of stores) {
   test('with an unfinished import no service starts and no command works, each with a one-line error', async (t) => {
-    const path = join(temporaryFolder(t), 'service.jsonl');
+    const path = join(createTemporaryFolder(t), 'service.jsonl');
     const source = await testService(t);
     const target = await startTarget(t);
     let hooks = 0;
     await createOneOfEach(await source.createAccount('acme.test'), source, () => {
       hooks += 1;
-      return target.at(`/${hooks}`);
+      return target.urlOf(`/${hooks}`);
     });
     await source.stop();
-    const { rows } = await carillonJson(['export', '--database', source.database, '--to', path]);
+    const { rows } = await runCarillonJson(['export', '--database', source.database, '--to', path]);
     const into = await database(t);
-    assert.equal(await importKilled(into, path, 'import', rows), 'SIGKILL');
+    assert.equal(await runKilledImport(into, path, 'import', rows), 'SIGKILL');
 
     const expectedError =
       'An import into this database is incomplete: carillon import --resume continues it, carillon import --undo removes it.';
@@ -254,19 +254,27 @@ for (const { test, database, testService } of stores) {
       assert.deepEqual([ended.code, ended.stdout, ended.stderrLines], [1, '', [expectedError]], args.join(' '));
     }
     assert.equal(target.received.length, arrivedBefore);
-    const { sha256 } = await carillonJson(['import', '--database', into, '--from', path, '--resume']);
+    const { sha256 } = await runCarillonJson(['import', '--database', into, '--from', path, '--resume']);
     assert.match(sha256, /^[0-9a-f]{64}$/);
     const destination = await testService(t, { database: into });
     assert.equal((await fetch(`${destination.baseUrl}/readyz`)).status, 200);
   });
 
   test('while a service runs, accounts can be exported, but not imported or removed', async (t) => {
-    const folder = temporaryFolder(t);
+    const folder = createTemporaryFolder(t);
     const running = await testService(t);
     const owner = await running.createAccount('acme.test');
     await owner.carillon.events.create(event);
     const path = join(folder, 'acme.jsonl');
-    const moved = await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', path]);
+    const moved = await runCarillonJson([
+      'export',
+      '--database',
+      running.database,
+      '--domain',
+      'acme.test',
+      '--to',
+      path,
+    ]);
     assert.deepEqual([moved.tables.accounts, moved.tables.events], [1, 1]);
     for (const args of [
       ['import', '--from', path],
@@ -292,7 +300,7 @@ for (const { test, database, testService } of stores) {
     assert.equal(late.code, 1);
     assert.match(late.stderrLines.join('\n'), /^positions: .*\nevents: 2 rows in the database, 1 in the file\.\n/m);
     const again = join(folder, 'again.jsonl');
-    await carillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', again]);
+    await runCarillonJson(['export', '--database', running.database, '--domain', 'acme.test', '--to', again]);
     const deletion = [
       'accounts',
       'delete',
@@ -303,7 +311,7 @@ for (const { test, database, testService } of stores) {
       '--exported',
       again,
     ];
-    assert.equal((await carillonJson(deletion)).domain, 'acme.test');
+    assert.equal((await runCarillonJson(deletion)).domain, 'acme.test');
 
     const there = await testService(t, { database: running.database });
     assert.equal((await there.call(owner, 'GET', '/v2/events')).status, 401);

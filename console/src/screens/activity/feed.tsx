@@ -1,13 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
-import { formatCount } from '../../delivery/delivery-text.ts';
+import { formatCountWithNoun } from '../../delivery/delivery-text.ts';
 import { DeliveryStateLegend, FeedFilterControls, readFeedFilters } from './filters.tsx';
 import {
   type ActivityFeedFilters,
@@ -112,7 +112,7 @@ export default function ActivityScreen() {
 }
 
 function nameIfOtherUser(userId: string, userNames: ReadonlyMap<string, string>): string | undefined {
-  return userId === currentSession().user.user_id ? undefined : userNames.get(userId);
+  return userId === requireSession().user.user_id ? undefined : userNames.get(userId);
 }
 
 function ConnectionBadge({ phase }: { readonly phase: FeedPhase }) {
@@ -164,7 +164,7 @@ function HeldBackEntries({
   return (
     <div class="held">
       <Button variant="primary" onClick={onShow}>
-        {formatCount(heldCount, 'new one')} · show
+        {formatCountWithNoun(heldCount, 'new one')} · show
       </Button>
     </div>
   );
@@ -185,16 +185,16 @@ function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
   return (
     <div class="row spread small soft" ref={listEndRef}>
       <span>
-        {liveFeed.hasReachedEnd.value
+        {liveFeed.hasLoadedOldestEntry.value
           ? 'That is the beginning; what happened is kept for 90 days.'
-          : `${formatCount(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_LIVE_ENTRIES}.`}
+          : `${formatCountWithNoun(entries.length, 'occurrence')} shown. While new ones come in, the page keeps the newest ${MAX_LIVE_ENTRIES}.`}
       </span>
-      {!liveFeed.hasReachedEnd.value &&
+      {!liveFeed.hasLoadedOldestEntry.value &&
         (isListFull ? (
           <Button onClick={() => updateQueryParams({ before: entries.at(-1)?.cursor })}>Go on from here</Button>
         ) : (
-          <Button disabled={liveFeed.isFetchingOlder.value} onClick={() => void liveFeed.loadOlderEntries()}>
-            {liveFeed.isFetchingOlder.value ? 'Fetching…' : 'Older'}
+          <Button disabled={liveFeed.isLoadingOlderEntries.value} onClick={() => void liveFeed.loadOlderEntries()}>
+            {liveFeed.isLoadingOlderEntries.value ? 'Fetching…' : 'Older'}
           </Button>
         ))}
     </div>

@@ -44,7 +44,7 @@ export function FeedFilterControls({ filters }: { readonly filters: ActivityFeed
     <search class="row">
       <Select<string>
         label="Kind"
-        hideLabel
+        isLabelHidden
         value={filters.kind ?? ''}
         options={[
           { value: '', text: 'Every kind' },
@@ -54,7 +54,7 @@ export function FeedFilterControls({ filters }: { readonly filters: ActivityFeed
       />
       <Select<string>
         label="Hook"
-        hideLabel
+        isLabelHidden
         value={filters.hookId ?? ''}
         options={[
           { value: '', text: 'Every hook, and none' },

@@ -53,8 +53,8 @@ export class LiveFeed {
   readonly heldCount = signal(0);
   readonly phase = signal<FeedPhase>('loading');
   readonly errorText = signal<string | undefined>(undefined);
-  readonly hasReachedEnd = signal(false);
-  readonly isFetchingOlder = signal(false);
+  readonly hasLoadedOldestEntry = signal(false);
+  readonly isLoadingOlderEntries = signal(false);
   /** Returns whether new entries are held back. Such entries are only counted, and shown later. */
   isHeld: () => boolean = () => false;
   /** Returns whether the user has paused the feed. A paused feed does not poll deliveries either. */
@@ -106,7 +106,7 @@ export class LiveFeed {
     const allEntries = [...newEntries, ...olderEntries];
     if (allEntries.length > MAX_LIVE_ENTRIES) {
       this.#olderPageCursor = allEntries[MAX_LIVE_ENTRIES - 1]?.cursor;
-      this.hasReachedEnd.value = false;
+      this.hasLoadedOldestEntry.value = false;
     }
     this.entries.value = allEntries.slice(0, MAX_LIVE_ENTRIES);
     this.#bufferedEntries = [];
@@ -116,18 +116,22 @@ export class LiveFeed {
 
   /** Loads the next page of older entries. */
   async loadOlderEntries(): Promise<void> {
-    if (this.isFetchingOlder.value || this.hasReachedEnd.value || this.entries.value.length >= MAX_SHOWN_ENTRIES)
+    if (
+      this.isLoadingOlderEntries.value ||
+      this.hasLoadedOldestEntry.value ||
+      this.entries.value.length >= MAX_SHOWN_ENTRIES
+    )
       return;
-    this.isFetchingOlder.value = true;
+    this.isLoadingOlderEntries.value = true;
     try {
       const lastCursor = this.entries.value.at(-1)?.cursor;
       await this.#fetchOlderPage(this.#abortController?.signal);
-      if (this.entries.value.at(-1)?.cursor === lastCursor && !this.hasReachedEnd.value)
+      if (this.entries.value.at(-1)?.cursor === lastCursor && !this.hasLoadedOldestEntry.value)
         await this.#fetchOlderPage(this.#abortController?.signal);
     } catch (error) {
       if (!this.#abortController?.signal.aborted) this.errorText.value = describeError(error);
     }
-    this.isFetchingOlder.value = false;
+    this.isLoadingOlderEntries.value = false;
   }
 
   async #fetchOlderPage(signal: AbortSignal | undefined): Promise<void> {
@@ -138,7 +142,7 @@ export class LiveFeed {
     );
     this.entries.value = [...this.entries.value, ...data];
     this.#olderPageCursor = next;
-    this.hasReachedEnd.value = next === '';
+    this.hasLoadedOldestEntry.value = next === '';
   }
 
   #buildActivityQuery() {
@@ -196,7 +200,7 @@ export class LiveFeed {
     }
     this.entries.value = data;
     this.#olderPageCursor = next;
-    this.hasReachedEnd.value = next === '';
+    this.hasLoadedOldestEntry.value = next === '';
     this.#bufferedEntries = [];
     this.#hasGap = false;
     this.heldCount.value = 0;

@@ -17,7 +17,7 @@ import {
 } from '../../delivery/delivery-badges.tsx';
 import {
   describeOutcome,
-  formatCount,
+  formatCountWithNoun,
   formatKindTitle,
   getOutcomeAdvice,
   recordPathOf,
@@ -135,7 +135,7 @@ function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithA
         ) : (
           <TimelineStep
             tone="good"
-            title={`Pending to ${formatCount(deliveries.length, 'hook')}`}
+            title={`Pending to ${formatCountWithNoun(deliveries.length, 'hook')}`}
             timestamp={deliveries[0]?.created_at}
           >
             Written down with the record: told through any crash, or seen here as undelivered.
@@ -146,7 +146,7 @@ function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithA
         <DeliveryTimeline key={delivery.id} delivery={delivery} detail={detailsByDeliveryId.get(delivery.id)} />
       ))}
       {hiddenDeliveryCount > 0 && (
-        <p class="soft">{formatCount(hiddenDeliveryCount, 'more hook')} are told by the list of deliveries.</p>
+        <p class="soft">{formatCountWithNoun(hiddenDeliveryCount, 'more hook')} are told by the list of deliveries.</p>
       )}
     </>
   );

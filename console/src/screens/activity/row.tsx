@@ -7,7 +7,7 @@ import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
 import { ReadReceipt, receiptStatusOf } from '../../delivery/delivery-badges.tsx';
 import {
   describeOutcome,
-  formatCount,
+  formatCountWithNoun,
   formatKindTitle,
   hostOf,
   recordPathOf,
@@ -39,7 +39,7 @@ export class FeedRow extends Component<FeedRowProps> {
           {userName !== undefined && <span class="small soft"> by {userName}</span>}
         </span>
         <span class="came">
-          <DeliveryOutcomes entry={entry} />
+          <DeliveryStates entry={entry} />
         </span>
       </li>
     );
@@ -50,7 +50,7 @@ export class FeedRow extends Component<FeedRowProps> {
 const MAX_SINGLE_DELIVERIES = 3;
 
 /** Badge with the state of one delivery. */
-export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: ActivityDelivery }) {
+export function DetailedDeliveryStateBadge({ delivery }: { readonly delivery: ActivityDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = delivery;
   if (state === 'delivered') return <Badge tone="good">delivered in {formatDuration(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
@@ -59,7 +59,7 @@ export function DeliveryOutcomeBadge({ delivery }: { readonly delivery: Activity
 }
 
 /** Shows the states of all deliveries of an occurrence. */
-export function DeliveryOutcomes({ entry }: { readonly entry: ActivityEntry }) {
+export function DeliveryStates({ entry }: { readonly entry: ActivityEntry }) {
   const { deliveries, kind } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;
   if (deliveries.length === 0) {
@@ -71,7 +71,7 @@ export function DeliveryOutcomes({ entry }: { readonly entry: ActivityEntry }) {
     <>
       {deliveries.map((delivery) => (
         <span key={delivery.id} class="row told">
-          <DeliveryOutcomeBadge delivery={delivery} />
+          <DetailedDeliveryStateBadge delivery={delivery} />
           <ReadReceipt delivery={delivery} />
           <a class="small soft cut" href={hrefTo('hooks', delivery.hook_id)}>
             {delivery.target_url === '' ? `hook ${delivery.hook_id}` : hostOf(delivery.target_url)}
@@ -96,7 +96,7 @@ function DeliverySummary({ deliveries }: { readonly deliveries: readonly Activit
       {undeliveredCount > 0 && <Badge tone="bad">{undeliveredCount} undelivered</Badge>}
       {readCount > 0 && <span class="mark read">{readCount} read</span>}
       {unreadCount > 0 && <span class="mark unread">{unreadCount} never read</span>}
-      <span class="small soft">{formatCount(deliveries.length, 'hook')}</span>
+      <span class="small soft">{formatCountWithNoun(deliveries.length, 'hook')}</span>
     </span>
   );
 }

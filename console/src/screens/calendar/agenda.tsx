@@ -22,24 +22,24 @@ type AgendaProps = {
 export function Agenda({ days, entries, onOpen, onEntryKey }: AgendaProps) {
   const [maxRows, setMaxRows] = useState(ROWS_PER_BATCH);
   const dayGroups = listDays(days)
-    .map((day) => ({ day, on: findListedEntries(entries, day, days) }))
-    .filter(({ on }) => on.length > 0);
+    .map((day) => ({ day, listedEntries: findListedEntries(entries, day, days) }))
+    .filter(({ listedEntries }) => listedEntries.length > 0);
   let remainingRows = maxRows;
-  const shownGroups = dayGroups.flatMap(({ day, on }) => {
-    const shownEntries = on.slice(0, Math.max(remainingRows, 0));
-    remainingRows -= on.length;
-    return shownEntries.length === 0 ? [] : [{ day, some: shownEntries }];
+  const shownGroups = dayGroups.flatMap(({ day, listedEntries }) => {
+    const shownEntries = listedEntries.slice(0, Math.max(remainingRows, 0));
+    remainingRows -= listedEntries.length;
+    return shownEntries.length === 0 ? [] : [{ day, shownEntries }];
   });
   return (
     <div class="agenda">
-      {shownGroups.map(({ day, some }) => (
+      {shownGroups.map(({ day, shownEntries }) => (
         <section key={day} class={day === today() ? 'today' : ''}>
           <h2 aria-label={formatLongDay(day)}>
             <span class="weekday">{formatWeekday(day)}</span>
             <span class="date number">{Number(day.slice(8))}</span>
           </h2>
           <ul>
-            {some.map((entry) => (
+            {shownEntries.map((entry) => (
               <li key={entry.id}>
                 <AgendaRow entry={entry} onOpen={onOpen} onEntryKey={onEntryKey} />
               </li>

@@ -23,7 +23,7 @@ const buildListCall = (
 /** Returns the API calls of the calendar: its queries, and example requests that create, move and delete events. */
 export function apiCallsFor(
   { from, to }: DayRange,
-  { cursorDay, exampleEventId, hasTasks }: { cursorDay: Day; exampleEventId: string; hasTasks: boolean },
+  { cursorDay, exampleEventId, includesTasks }: { cursorDay: Day; exampleEventId: string; includesTasks: boolean },
 ): readonly ApiCallExample[] {
   const newEvent = { event_name: 'Release v27', start_date: compactDay(cursorDay), due_date: compactDay(cursorDay) };
   const newDates = { start_date: compactDay(plusDays(cursorDay, 1)), due_date: compactDay(plusDays(cursorDay, 1)) };
@@ -36,7 +36,7 @@ export function apiCallsFor(
       start_to: compactDay(plusDays(from, -1)),
       due_from: compactDay(from),
     }),
-    ...(hasTasks
+    ...(includesTasks
       ? [
           buildListCall('/tasks', 'tasks', 'Tasks due in these days', {
             due_from: compactDay(from),

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { CalendarEntry } from './entries.ts';
-import { CalendarGrid, type GridCallbacks, type GridState } from './event-calendar-adapter.ts';
+import { EventCalendarAdapter, type GridCallbacks, type GridState } from './event-calendar-adapter.ts';
 import { type Day, plusDays, plusMonths } from './time-math.ts';
 
 type CalendarBoardProps = GridState & {
@@ -18,7 +18,7 @@ type CalendarBoardProps = GridState & {
 /** Grid of a month, week or day, with keyboard navigation between days and entries (roving tabindex). */
 export function CalendarBoard({ callbacks, onCursorMove, onEntryKey, isDialogOpen, ...state }: CalendarBoardProps) {
   const containerRef = useRef<HTMLDivElement>(null);
-  const gridRef = useRef<CalendarGrid>(undefined);
+  const gridRef = useRef<EventCalendarAdapter>(undefined);
   const latestCallbacks = useRef(callbacks);
   latestCallbacks.current = callbacks;
   // Keep the focused day in a ref, because key events can arrive faster than the grid is rendered.
@@ -26,7 +26,7 @@ export function CalendarBoard({ callbacks, onCursorMove, onEntryKey, isDialogOpe
   cursorRef.current = state.cursorDay;
   useLayoutEffect(() => {
     if (containerRef.current === null) return;
-    const newGrid = new CalendarGrid(containerRef.current, state, () => latestCallbacks.current);
+    const newGrid = new EventCalendarAdapter(containerRef.current, state, () => latestCallbacks.current);
     gridRef.current = newGrid;
     const observer = new ResizeObserver(() => newGrid.updateAfterResize());
     observer.observe(containerRef.current);

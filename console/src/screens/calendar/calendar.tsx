@@ -48,9 +48,9 @@ const VIEW_OPTIONS = [
 type CalendarView = (typeof VIEW_OPTIONS)[number]['value'];
 
 /** The dialog that is open; undefined for none. */
-type OpenDialog = { readonly draft: EventDraft } | { readonly day: Day } | 'help' | 'subscribe-or-import' | undefined;
+type ShownDialog = { readonly draft: EventDraft } | { readonly day: Day } | 'help' | 'subscribe-or-import' | undefined;
 
-const DAY_S = 86_400;
+const SECONDS_PER_DAY = 86_400;
 const NARROW_SCREEN_QUERY = '(max-width: 760px)';
 
 /** Reads the view, the day and the filters from the query of the route. */
@@ -61,7 +61,7 @@ function readCalendarQuery() {
   return {
     view,
     day: isDay(date) ? date : today(),
-    chosen: (query.get('projects') ?? '').split(',').filter((projectId) => /^\d+$/.test(projectId)),
+    chosenProjectIds: (query.get('projects') ?? '').split(',').filter((projectId) => /^\d+$/.test(projectId)),
     searchText: query.get('q') ?? '',
     hasTasks: query.get('tasks') === '1',
   };
@@ -70,16 +70,19 @@ function readCalendarQuery() {
 const focusElementById = (elementId: string) => document.getElementById(elementId)?.focus();
 
 export default function CalendarScreen() {
-  const { view, day, chosen, searchText, hasTasks } = readCalendarQuery();
+  const { view, day, chosenProjectIds, searchText, hasTasks } = readCalendarQuery();
   const days = visibleDaysFor(view, day, firstWeekday);
-  const [openDialog, setOpenDialog] = useState<OpenDialog>();
+  const [shownDialog, setShownDialog] = useState<ShownDialog>();
   // The cursor is the day that has the keyboard focus.
   const [cursorDay, setCursorDay] = useState(day);
   useEffect(() => setCursorDay(day), [day]);
-  const { projects, held } = useCalendarData(view, day, hasTasks);
+  const { projects, rangeData } = useCalendarData(view, day, hasTasks);
   const entries = useMemo(
-    () => (held === undefined ? [] : buildCalendarEntries(held, projects, { projectIds: chosen, searchText })),
-    [held, projects, chosen.join(), searchText],
+    () =>
+      rangeData === undefined
+        ? []
+        : buildCalendarEntries(rangeData, projects, { projectIds: chosenProjectIds, searchText }),
+    [rangeData, projects, chosenProjectIds.join(), searchText],
   );
 
   const showDate = (date: Day, newView: CalendarView = view) =>
@@ -89,32 +92,38 @@ export default function CalendarScreen() {
     if (isPageJump || nextDay < days.from || nextDay > days.to) showDate(nextDay);
   };
   const moveByPeriods = (periodCount: number) => showDate(plusViewPeriods(view, day, periodCount));
-  const openNewEventDialog = (timeSpan: TimeSpan) => setOpenDialog({ draft: createEmptyDraft(timeSpan, chosen) });
+  const openNewEventDialog = (timeSpan: TimeSpan) =>
+    setShownDialog({ draft: createEmptyDraft(timeSpan, chosenProjectIds) });
   const openNewEventForDay = (date: Day) =>
-    openNewEventDialog({ start: `${date} 00:00:00`, end: plusSeconds(`${date} 00:00:00`, DAY_S), isAllDay: true });
+    openNewEventDialog({
+      start: `${date} 00:00:00`,
+      end: plusSeconds(`${date} 00:00:00`, SECONDS_PER_DAY),
+      isAllDay: true,
+    });
   const openEntry = ({ event, task }: CalendarEntry) => {
-    if (event !== undefined) setOpenDialog({ draft: toEventDraft(event) });
+    if (event !== undefined) setShownDialog({ draft: toEventDraft(event) });
     else if (task !== undefined) location.hash = hrefTo('tasks', task.task_id);
   };
   const onEntryKey = (keyEvent: KeyboardEvent, entry: CalendarEntry) => runEntryShortcut(keyEvent, entry, openEntry);
   const gridCallbacks: GridCallbacks = {
     openEntry,
-    openDay: (date) => setOpenDialog({ day: date }),
+    openDay: (date) => setShownDialog({ day: date }),
     onRangeSelected: openNewEventDialog,
     onSlotClicked(timeSpan) {
       // On a narrow screen a tap on a day opens the day view instead of the form.
       if (view === 'month' && matchMedia(NARROW_SCREEN_QUERY).matches) showDate(dayOf(timeSpan.start), 'day');
       else openNewEventDialog(timeSpan);
     },
-    moveEntry: ({ event }, deltaS) => event !== undefined && void moveEvent(event, moveDates(event, deltaS)),
-    resizeEntry: ({ event }, edgeDeltaS) =>
-      event !== undefined && void moveEvent(event, resizeDates(event, edgeDeltaS)),
+    moveEntry: ({ event }, deltaSeconds) =>
+      event !== undefined && void moveEvent(event, moveDates(event, deltaSeconds)),
+    resizeEntry: ({ event }, edgeDeltaSeconds) =>
+      event !== undefined && void moveEvent(event, resizeDates(event, edgeDeltaSeconds)),
   };
   useShortcuts({
     n: () => openNewEventForDay(cursorDay),
     q: () => focusElementById(QUICK_ADD_INPUT_ID),
     '/': () => focusElementById(SEARCH_INPUT_ID),
-    '?': () => setOpenDialog('help'),
+    '?': () => setShownDialog('help'),
     t: () => showDate(today()),
     j: () => moveByPeriods(1),
     k: () => moveByPeriods(-1),
@@ -132,7 +141,7 @@ export default function CalendarScreen() {
     <Page
       title={formatViewTitle(view, day, days)}
       isWide
-      calls={apiCallsFor(days, { cursorDay, exampleEventId, hasTasks })}
+      calls={apiCallsFor(days, { cursorDay, exampleEventId, includesTasks: hasTasks })}
       actions={
         <>
           <span class="row steps">
@@ -154,55 +163,59 @@ export default function CalendarScreen() {
             options={VIEW_OPTIONS}
             onChange={(newView) => showDate(cursorDay, newView)}
           />
-          <Button icon="calendar" label="Subscribe or import" onClick={() => setOpenDialog('subscribe-or-import')} />
+          <Button icon="calendar" label="Subscribe or import" onClick={() => setShownDialog('subscribe-or-import')} />
           <Button variant="primary" icon="plus" onClick={() => openNewEventForDay(cursorDay)}>
             New event
           </Button>
         </>
       }
     >
-      <div class="calendar" data-shown={held?.isComplete === true ? `${view} ${days.from}` : ''}>
+      <div class="calendar" data-shown={rangeData?.isComplete === true ? `${view} ${days.from}` : ''}>
         <div class="above">
           <QuickAddForm projects={projects} defaultDay={cursorDay} onCreated={showDateIfHidden} />
           <CalendarFilterControls
-            data={held}
+            data={rangeData}
             projects={projects}
-            chosenProjectIds={chosen}
+            chosenProjectIds={chosenProjectIds}
             searchText={searchText}
-            hasTasks={hasTasks}
+            includesTasks={hasTasks}
           />
         </div>
-        <StatusLine rangeData={held} isFiltered={searchText !== '' || chosen.length > 0} entryCount={entries.length} />
+        <StatusLine
+          rangeData={rangeData}
+          isFiltered={searchText !== '' || chosenProjectIds.length > 0}
+          entryCount={entries.length}
+        />
         {view === 'list' ? (
           <Agenda days={days} entries={entries} onOpen={openEntry} onEntryKey={onEntryKey} />
         ) : (
           <CalendarBoard
             {...{ view, day, days, entries, cursorDay, callbacks: gridCallbacks, onEntryKey }}
             onCursorMove={moveCursor}
-            isDialogOpen={openDialog !== undefined}
+            isDialogOpen={shownDialog !== undefined}
           />
         )}
       </div>
-      {openDialog === 'help' && <ShortcutsDialog onClose={() => setOpenDialog(undefined)} />}
-      {openDialog === 'subscribe-or-import' && (
-        <LazySubscribeOrImportDialog projects={[...projects.values()]} onClose={() => setOpenDialog(undefined)} />
+      {shownDialog === 'help' && <ShortcutsDialog onClose={() => setShownDialog(undefined)} />}
+      {shownDialog === 'subscribe-or-import' && (
+        <LazySubscribeOrImportDialog projects={[...projects.values()]} onClose={() => setShownDialog(undefined)} />
       )}
-      {typeof openDialog === 'object' && 'draft' in openDialog && (
+      {typeof shownDialog === 'object' && 'draft' in shownDialog && (
         <EventDialog
-          draft={openDialog.draft}
+          draft={shownDialog.draft}
           projects={[...projects.values()]}
-          onClose={() => setOpenDialog(undefined)}
-          onDone={showDateIfHidden}
+          onClose={() => setShownDialog(undefined)}
+          onSaved={showDateIfHidden}
         />
       )}
-      {typeof openDialog === 'object' && 'day' in openDialog && (
+      {typeof shownDialog === 'object' && 'day' in shownDialog && (
         <DayDialog
-          day={openDialog.day}
+          day={shownDialog.day}
           entries={entries}
           onOpen={openEntry}
           onEntryKey={onEntryKey}
-          onNewEvent={() => openNewEventForDay(openDialog.day)}
-          onClose={() => setOpenDialog(undefined)}
+          onNewEvent={() => openNewEventForDay(shownDialog.day)}
+          onClose={() => setShownDialog(undefined)}
         />
       )}
     </Page>
@@ -216,7 +229,7 @@ function LazySubscribeOrImportDialog(props: ComponentProps<typeof import('./impo
 }
 
 /** Loads the visible events and the projects, and keeps both current by live updates. */
-function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
+function useCalendarData(view: CalendarView, day: Day, includesTasks: boolean) {
   const projectsQuery = useQuery((signal) => listFullPage(client.projects, { order: 'projectname' }, signal), []);
   const projects = useMemo(
     () => new Map((projectsQuery.data?.data ?? []).map((project) => [project.project_id, project])),
@@ -246,12 +259,12 @@ function useCalendarData(view: CalendarView, day: Day, hasTasks: boolean) {
     const adjacentRanges = [1, -1].map((periodOffset) =>
       visibleDaysFor(view, plusViewPeriods(view, day, periodOffset), firstWeekday),
     );
-    eventCache.showRange({ days, hasTasks }, adjacentRanges);
-  }, [view, days.from, hasTasks]);
+    eventCache.showRange({ days, includesTasks }, adjacentRanges);
+  }, [view, days.from, includesTasks]);
   const visibleData = eventCache.visibleData.value;
   return {
     projects,
-    held: visibleData?.days.from === days.from && visibleData.days.to === days.to ? visibleData : undefined,
+    rangeData: visibleData?.days.from === days.from && visibleData.days.to === days.to ? visibleData : undefined,
   };
 }
 
@@ -278,9 +291,9 @@ function runEntryShortcut(
     if (keyEvent.key === 'c') return () => void duplicateEvent(event);
     const dayOffset = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -7, ArrowDown: 7 }[keyEvent.key];
     if (dayOffset === undefined || !keyEvent.shiftKey) return undefined;
-    const deltaS = dayOffset * DAY_S;
-    if (!keyEvent.altKey) return () => void moveEvent(event, moveDates(event, deltaS));
-    const newDates = resizeDates(event, { start: 0, end: deltaS });
+    const deltaSeconds = dayOffset * SECONDS_PER_DAY;
+    if (!keyEvent.altKey) return () => void moveEvent(event, moveDates(event, deltaSeconds));
+    const newDates = resizeDates(event, { start: 0, end: deltaSeconds });
     return newDates.due_date < newDates.start_date ? undefined : () => void moveEvent(event, newDates);
   })();
   if (shortcutAction === undefined) return;

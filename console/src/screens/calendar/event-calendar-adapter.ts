@@ -39,8 +39,8 @@ export type GridCallbacks = {
   onRangeSelected(timeSpan: TimeSpan): void;
   /** Called after a click or tap on a day or time slot. */
   onSlotClicked(timeSpan: TimeSpan): void;
-  moveEntry(entry: CalendarEntry, deltaS: number): void;
-  resizeEntry(entry: CalendarEntry, edgeDeltaS: { readonly start: number; readonly end: number }): void;
+  moveEntry(entry: CalendarEntry, deltaSeconds: number): void;
+  resizeEntry(entry: CalendarEntry, edgeDeltaSeconds: { readonly start: number; readonly end: number }): void;
 };
 
 /** The state that the grid renders. */
@@ -61,7 +61,7 @@ const ENTRY_GAP_PX = 2;
 const ALL_DAY_ROW_COUNT = 5;
 
 /** Maximum duration of an entry that shows its name and time on one line. */
-const MAX_ONE_LINE_DURATION_S = 30 * 60;
+const MAX_ONE_LINE_DURATION_SECONDS = 30 * 60;
 
 /** Rounds up to whole days, because the library reports the resize of an all-day entry in steps of 15 minutes. */
 const roundUpToDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
@@ -103,7 +103,7 @@ export function formatEntryLabel({ task, event, start, projectName }: CalendarEn
  * exchanged as strings and drag distances, because `Date` objects depend on the time zone. The adapter also adds
  * accessible names and keyboard focus to days and entries.
  */
-export class CalendarGrid {
+export class EventCalendarAdapter {
   readonly #container: HTMLElement;
   readonly #getCallbacks: () => GridCallbacks;
   readonly #grid: EventCalendar;
@@ -259,7 +259,7 @@ export class CalendarGrid {
 
   #toGridEvent({ id, title, start, end, isAllDay, days, colour, task }: CalendarEntry) {
     const isAllDayOrMultiDay = isAllDay || days.from !== days.to;
-    const isOneLine = plusSeconds(start, MAX_ONE_LINE_DURATION_S) >= end;
+    const isOneLine = plusSeconds(start, MAX_ONE_LINE_DURATION_SECONDS) >= end;
     const classNames = [
       isAllDayOrMultiDay ? 'lasting' : 'brief',
       ...(isOneLine ? ['short'] : []),

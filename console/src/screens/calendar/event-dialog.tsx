@@ -36,13 +36,13 @@ type EventDialogProps = {
   readonly projects: readonly Project[];
   readonly onClose: () => void;
   /** Called with the first day of the created or changed event. */
-  readonly onDone: (day: string) => void;
+  readonly onSaved: (day: string) => void;
 };
 
-const DAY_S = 86_400;
+const SECONDS_PER_DAY = 86_400;
 
 /** Dialog that creates, edits, repeats, duplicates and deletes an event. */
-export function EventDialog({ draft, projects, onClose, onDone }: EventDialogProps) {
+export function EventDialog({ draft, projects, onClose, onSaved }: EventDialogProps) {
   const [values, setValues] = useState(draft);
   const [repeatRule, setRepeatRule] = useState<RepeatRule | ''>('');
   const [untilDay, setUntilDay] = useState(plusMonths(draft.startDay, 3));
@@ -75,7 +75,7 @@ export function EventDialog({ draft, projects, onClose, onDone }: EventDialogPro
         });
       else await createEvent(eventInputFromDraft(values));
       onClose();
-      onDone(values.startDay);
+      onSaved(values.startDay);
     } catch (error) {
       const isConflict = error instanceof EditConflictError;
       if (isConflict) setEvent(error.currentRecord as CalendarEvent);
@@ -291,7 +291,7 @@ function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): rea
   const baseInput = eventInputFromDraft(draft);
   return toDayOffsets(eventDays).map((dayOffset) => ({
     ...baseInput,
-    ...moveDates(formToEventDates(draft), dayOffset * DAY_S),
+    ...moveDates(formToEventDates(draft), dayOffset * SECONDS_PER_DAY),
   }));
 }
 

@@ -14,7 +14,7 @@ type CalendarFilterProps = {
   readonly projects: ProjectsById;
   readonly chosenProjectIds: readonly string[];
   readonly searchText: string;
-  readonly hasTasks: boolean;
+  readonly includesTasks: boolean;
 };
 
 /**
@@ -26,7 +26,7 @@ export function CalendarFilterControls({
   projects,
   chosenProjectIds,
   searchText,
-  hasTasks,
+  includesTasks,
 }: CalendarFilterProps) {
   const projectIds = useMemo(() => findProjectIdsToShow(data, chosenProjectIds), [data, chosenProjectIds.join()]);
   const toggleProject = (projectId: string) => {
@@ -57,8 +57,8 @@ export function CalendarFilterControls({
       <button
         type="button"
         class="chip"
-        aria-pressed={hasTasks}
-        onClick={() => updateQueryParams({ tasks: hasTasks ? undefined : '1' })}
+        aria-pressed={includesTasks}
+        onClick={() => updateQueryParams({ tasks: includesTasks ? undefined : '1' })}
       >
         <Icon name="task" />
         Tasks due

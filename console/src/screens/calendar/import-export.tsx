@@ -27,7 +27,7 @@ export default function SubscribeOrImportDialog({ projects, onClose }: Subscribe
     <Dialog title="Subscribe or import" isWide isPersistent={isSecretShown} onClose={onClose}>
       <RadioGroup label="Which way" value={mode} options={MODE_OPTIONS} onChange={setMode} />
       {mode === 'subscribe' ? (
-        <CalendarSubscriptions projects={projects} onSecretShown={setSecretShown} />
+        <CalendarSubscriptions projects={projects} onSecretVisibilityChange={setSecretShown} />
       ) : (
         <ImportForm projects={projects} />
       )}

@@ -55,8 +55,8 @@ export const formatShortDay = (day: Day) => getDateFormat(SHORT_DAY_FORMAT).form
 export const formatWeekday = (day: Day) => getDateFormat({ weekday: 'short' }).format(toUtcDate(day));
 
 /** Formats a range of days. The year is left out if both days are in `omittedYear`. */
-export function formatDays({ from, to }: DayRange, thisYear: string): string {
-  const isOtherYear = from.slice(0, 4) !== thisYear || to.slice(0, 4) !== thisYear;
+export function formatDays({ from, to }: DayRange, omittedYear: string): string {
+  const isOtherYear = from.slice(0, 4) !== omittedYear || to.slice(0, 4) !== omittedYear;
   const options: Intl.DateTimeFormatOptions = isOtherYear ? { ...SHORT_DAY_FORMAT, year: 'numeric' } : SHORT_DAY_FORMAT;
   if (from !== to) return getDateFormat(options).formatRange(toUtcDate(from), toUtcDate(to));
   return getDateFormat({ ...options, weekday: 'short' }).format(toUtcDate(from));

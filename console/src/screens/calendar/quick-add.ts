@@ -144,7 +144,7 @@ const RANGE_SEPARATOR_PATTERN = /\s*(?:-|–|—|\bto\b|\buntil\b|\btill\b)\s*/i
 const PREPOSITION_PATTERN = /(?:on|at|from)\s+/iuy;
 const UNTIL_PATTERN = /(?:until|till)\s+/iuy;
 const BARE_DAY_PATTERN = createStickyPattern(DAY_OF_MONTH_PATTERN);
-const CLOCK_PATTERN = createStickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
+const TIME_OF_DAY_PATTERN = createStickyPattern('(\\d{1,2})(?::(\\d\\d))?\\s?(am|pm)?|(noon)');
 
 type ParseResult<T> = { readonly value: T; readonly endIndex: number };
 
@@ -176,7 +176,7 @@ class LineParser {
   }
 
   /** Parses a day with an optional weekday: `Fri 24 Apr`. */
-  parseNamedDay(startIndex: number): ParseResult<ParsedDay> | undefined {
+  parseDayWithOptionalWeekday(startIndex: number): ParseResult<ParsedDay> | undefined {
     const parsedDay = this.parseDay(startIndex);
     if (parsedDay === undefined || !/\p{L}$/u.test(this.text.slice(startIndex, parsedDay.endIndex))) return parsedDay;
     const nextIndex = this.skipPattern(/,?\s+/uy, parsedDay.endIndex);
@@ -203,11 +203,11 @@ class LineParser {
    * Parses a time of day. `isBare` marks an hour without minutes and am/pm, which is a time only in a range such as
    * `2-4pm`.
    */
-  parseClock(
+  parseTimeOfDay(
     startIndex: number,
   ): ParseResult<{ hour: number; minute: number; amPm: string; isBare: boolean }> | undefined {
-    CLOCK_PATTERN.lastIndex = startIndex;
-    const match = CLOCK_PATTERN.exec(this.text);
+    TIME_OF_DAY_PATTERN.lastIndex = startIndex;
+    const match = TIME_OF_DAY_PATTERN.exec(this.text);
     if (match === null) return undefined;
     const [, hour = '12', minute, amPm = '', noon] = match;
     const maxHour = amPm === '' ? 24 : 12;
@@ -221,7 +221,7 @@ class LineParser {
         amPm: noon === undefined ? amPm.toLowerCase() : 'pm',
         isBare,
       },
-      endIndex: CLOCK_PATTERN.lastIndex,
+      endIndex: TIME_OF_DAY_PATTERN.lastIndex,
     };
   }
 }
@@ -234,10 +234,10 @@ type TimesInMinutes = { readonly start: number; readonly due: number | undefined
 
 /** Parses a time or a range of times: `14:00`, `2pm`, `14:00-15:30`, `2-4pm`. */
 function parseTimes(line: LineParser, startIndex: number): ParseResult<TimesInMinutes> | undefined {
-  const firstTime = line.parseClock(startIndex);
+  const firstTime = line.parseTimeOfDay(startIndex);
   if (firstTime === undefined) return undefined;
   const indexAfterSeparator = line.skipPattern(RANGE_SEPARATOR_PATTERN, firstTime.endIndex);
-  const secondTime = indexAfterSeparator === firstTime.endIndex ? undefined : line.parseClock(indexAfterSeparator);
+  const secondTime = indexAfterSeparator === firstTime.endIndex ? undefined : line.parseTimeOfDay(indexAfterSeparator);
   if (secondTime === undefined || secondTime.value.isBare) {
     return firstTime.value.isBare
       ? undefined
@@ -265,7 +265,7 @@ type ParsedDayRange = {
  */
 function parseDayRange(line: LineParser, startIndex: number): ParseResult<ParsedDayRange> | undefined {
   const indexAfterUntil = line.skipPattern(UNTIL_PATTERN, startIndex);
-  const untilDay = indexAfterUntil === startIndex ? undefined : line.parseNamedDay(indexAfterUntil);
+  const untilDay = indexAfterUntil === startIndex ? undefined : line.parseDayWithOptionalWeekday(indexAfterUntil);
   if (untilDay !== undefined) return { value: { from: undefined, to: untilDay.value }, endIndex: untilDay.endIndex };
   const dayOfMonth = line.parseDayOfMonth(startIndex);
   const indexAfterSeparator =
@@ -278,7 +278,7 @@ function parseDayRange(line: LineParser, startIndex: number): ParseResult<Parsed
     const firstDay = createCalendarDay(dayOfMonth.value, lastDay.value.month, undefined);
     if (firstDay !== undefined) return { value: { from: firstDay, to: lastDay.value }, endIndex: lastDay.endIndex };
   }
-  const firstDay = line.parseNamedDay(startIndex);
+  const firstDay = line.parseDayWithOptionalWeekday(startIndex);
   if (firstDay === undefined) return undefined;
   return (
     parseRangeEnd(line, firstDay) ?? { value: { from: firstDay.value, to: undefined }, endIndex: firstDay.endIndex }
@@ -287,17 +287,17 @@ function parseDayRange(line: LineParser, startIndex: number): ParseResult<Parsed
 
 /** Parses the rest of a range of days after its first day: optional times and the last day. */
 function parseRangeEnd(line: LineParser, firstDay: ParseResult<ParsedDay>): ParseResult<ParsedDayRange> | undefined {
-  const clockIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, firstDay.endIndex);
-  const startTime = clockIndex === firstDay.endIndex ? undefined : line.parseClock(clockIndex);
+  const startTimeIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, firstDay.endIndex);
+  const startTime = startTimeIndex === firstDay.endIndex ? undefined : line.parseTimeOfDay(startTimeIndex);
   const hasStartTime = startTime !== undefined && !startTime.value.isBare;
   const separatorIndex = hasStartTime ? startTime.endIndex : firstDay.endIndex;
   const indexAfterSeparator = line.skipPattern(RANGE_SEPARATOR_PATTERN, separatorIndex);
   if (indexAfterSeparator === separatorIndex) return undefined;
-  const lastDay = line.parseNamedDay(indexAfterSeparator);
+  const lastDay = line.parseDayWithOptionalWeekday(indexAfterSeparator);
   if (lastDay !== undefined) {
     if (!hasStartTime) return { value: { from: firstDay.value, to: lastDay.value }, endIndex: lastDay.endIndex };
-    const dueIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, lastDay.endIndex);
-    const dueTime = dueIndex === lastDay.endIndex ? undefined : line.parseClock(dueIndex);
+    const dueTimeIndex = line.skipPattern(/\s+(?:at\s+)?/iuy, lastDay.endIndex);
+    const dueTime = dueTimeIndex === lastDay.endIndex ? undefined : line.parseTimeOfDay(dueTimeIndex);
     if (dueTime === undefined || dueTime.value.isBare) return undefined;
     const times = { start: toMinutesOfDay(startTime.value), due: toMinutesOfDay(dueTime.value) };
     return { value: { from: firstDay.value, to: lastDay.value, times }, endIndex: dueTime.endIndex };
@@ -340,7 +340,7 @@ const formatTimeOfDay = (minutes: number) =>
   `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`;
 
 /** Parses a line such as `Release v27 20 Apr – 24 Apr #Node 27` to the name, days, times and project of an event. */
-export function parseQuickAdd<P extends NamedProject>(text: string, context: ParseContext<P>): ParsedLine<P> {
+export function parseQuickAddLine<P extends NamedProject>(text: string, context: ParseContext<P>): ParsedLine<P> {
   const { today, projects, isMonthFirst = false } = context;
   const line = new LineParser(text, { today, isMonthFirst });
   const consumedRanges: [from: number, to: number][] = [];

@@ -7,7 +7,7 @@ import { Icon } from '../../components/icon.tsx';
 import { createEvent } from './calendar-actions.ts';
 import { type ProjectsById, projectColorOf } from './entries.ts';
 import { formatDays, formatTime, isMonthFirst } from './locale.ts';
-import { type ParsedLine, parseQuickAdd } from './quick-add.ts';
+import { type ParsedLine, parseQuickAddLine } from './quick-add.ts';
 import { type Day, formToEventDates } from './time-math.ts';
 
 type QuickAddFormProps = {
@@ -40,7 +40,7 @@ export function QuickAddForm({ projects, defaultDay, onCreated }: QuickAddFormPr
   const [lineText, setLineText] = useState('');
   const [isBusy, setBusy] = useState(false);
   const chipsId = useId();
-  const parsedLine = parseQuickAdd(lineText, { today: today(), projects: [...projects.values()], isMonthFirst });
+  const parsedLine = parseQuickAddLine(lineText, { today: today(), projects: [...projects.values()], isMonthFirst });
   const eventInput = eventInputFromLine(parsedLine, defaultDay);
   const submit = async (event: Event) => {
     event.preventDefault();

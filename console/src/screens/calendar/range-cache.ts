@@ -24,9 +24,9 @@ const MAX_CACHED_RANGES = 8;
 const PARTIAL_RENDER_INTERVAL_MS = 250;
 
 /** What to load: a range of days, and whether the tasks that are due in it are loaded as well. */
-type RangeQuery = { readonly days: DayRange; readonly hasTasks: boolean };
+type RangeQuery = { readonly days: DayRange; readonly includesTasks: boolean };
 
-const cacheKeyOf = ({ days, hasTasks }: RangeQuery) => `${days.from} ${days.to} ${hasTasks}`;
+const cacheKeyOf = ({ days, includesTasks }: RangeQuery) => `${days.from} ${days.to} ${includesTasks}`;
 
 const isEventInRange = (event: CalendarEvent, { from, to }: DayRange) =>
   dayOf(event.start_date) <= to && lastDayOf(event) >= from;
@@ -186,9 +186,9 @@ export class RangeCache {
   }
 
   async #loadRange(
-    { days, hasTasks }: RangeQuery,
+    { days, includesTasks }: RangeQuery,
     abortSignal: AbortSignal,
-    onPart?: (rangeData: RangeData) => void,
+    onPartialData?: (rangeData: RangeData) => void,
   ): Promise<RangeData> {
     const options = { signal: abortSignal };
     const eventsById = new Map<string, CalendarEvent>();
@@ -208,7 +208,7 @@ export class RangeCache {
         const { data, paging } = await client.events.list({ ...filters, limit: ENTRIES_PER_PAGE, offset }, options);
         for (const event of data) eventsById.set(event.event_id, event);
         totalByRequest[index] = paging.total_records;
-        onPart?.(buildRangeData(false));
+        onPartialData?.(buildRangeData(false));
         return paging.total_records;
       };
       // Adjacent ranges have a similar size: request the expected pages concurrently.
@@ -219,14 +219,14 @@ export class RangeCache {
         if (!expectedOffsets.includes(offset)) await loadPage(offset);
     });
     const taskFilters = { due_from: compactDay(days.from), due_to: compactDay(days.to), limit: ENTRIES_PER_PAGE };
-    const taskRequest = hasTasks ? listFullPage(client.tasks, taskFilters, abortSignal) : undefined;
+    const taskRequest = includesTasks ? listFullPage(client.tasks, taskFilters, abortSignal) : undefined;
     const loadTasks = async () => {
       tasks = (await taskRequest)?.data.filter(({ archived }) => archived === '0') ?? [];
-      onPart?.(buildRangeData(false));
+      onPartialData?.(buildRangeData(false));
     };
-    await Promise.all([...eventRequests, ...(hasTasks ? [loadTasks()] : [])]);
+    await Promise.all([...eventRequests, ...(includesTasks ? [loadTasks()] : [])]);
     const completeData = buildRangeData(true);
-    this.#storeRange(cacheKeyOf({ days, hasTasks }), completeData);
+    this.#storeRange(cacheKeyOf({ days, includesTasks }), completeData);
     return completeData;
   }
 
@@ -239,16 +239,16 @@ export class RangeCache {
 
   /** Prefetches the adjacent ranges, one by one, when the browser is idle. */
   async #prefetchRanges(
-    { hasTasks }: RangeQuery,
+    { includesTasks }: RangeQuery,
     adjacentRanges: readonly DayRange[],
     abortSignal: AbortSignal,
   ): Promise<void> {
     for (const days of adjacentRanges) {
       await waitForIdle();
       if (abortSignal.aborted) return;
-      if (this.#cache.has(cacheKeyOf({ days, hasTasks }))) continue;
+      if (this.#cache.has(cacheKeyOf({ days, includesTasks }))) continue;
       // Ignore errors of a prefetch: the range is loaded again when it is shown.
-      await this.#loadRange({ days, hasTasks }, abortSignal).catch(() => undefined);
+      await this.#loadRange({ days, includesTasks }, abortSignal).catch(() => undefined);
     }
   }
 }

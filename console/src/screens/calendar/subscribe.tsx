@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Calendar, CreatedCalendar } from '../../../../packages/sdk/src/calendars.ts';
 import type { Project } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery, useSubmission } from '../../app/use-query.ts';
 import { CodeBlock } from '../../components/api-call.tsx';
 import { Note } from '../../components/badge.tsx';
@@ -16,14 +16,14 @@ type ProjectsProp = { readonly projects: readonly Project[] };
 /** Creates, lists and revokes subscription URLs for other calendar programs. A new URL is shown once. */
 export function CalendarSubscriptions({
   projects,
-  onSecretShown,
-}: ProjectsProp & { readonly onSecretShown: (isShown: boolean) => void }) {
-  const user_id = currentSession().user.user_id;
+  onSecretVisibilityChange,
+}: ProjectsProp & { readonly onSecretVisibilityChange: (isShown: boolean) => void }) {
+  const user_id = requireSession().user.user_id;
   const calendarsQuery = useQuery((signal) => collectAll(client.calendars.each({ user_id }, { signal })), []);
   const [createdCalendar, setCreatedCalendar] = useState<CreatedCalendar>();
   const showCreatedUrl = (calendar: CreatedCalendar | undefined) => {
     setCreatedCalendar(calendar);
-    onSecretShown(calendar !== undefined);
+    onSecretVisibilityChange(calendar !== undefined);
   };
   const existingCalendars = calendarsQuery.data ?? [];
   const revokeCalendar = async ({ id }: Calendar) => {

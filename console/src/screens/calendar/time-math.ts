@@ -27,8 +27,8 @@ const FIRST_DAY_NUMBER = -719_162;
 /** Day number of 9999-12-31. */
 const LAST_DAY_NUMBER = 2_932_896;
 
-const DAY_S = 86_400;
-const HOUR_S = 3_600;
+const SECONDS_PER_DAY = 86_400;
+const SECONDS_PER_HOUR = 3_600;
 const MIDNIGHT = '00:00:00';
 /** Stored as the end time instead of midnight, because 00:00:00 means that no time is set. */
 const LAST_SECOND_OF_DAY = '23:59:59';
@@ -54,13 +54,13 @@ function memoize<K, V>(compute: (key: K) => V): (key: K) => V {
 /** Returns the number of days since 1970-01-01. */
 export const dayNumberOf = memoize((day: Day): number => {
   const [year = 0, month = 1, dayOfMonth = 1] = day.split('-').map(Number);
-  return new Date(0).setUTCFullYear(year, month - 1, dayOfMonth) / DAY_S / 1_000;
+  return new Date(0).setUTCFullYear(year, month - 1, dayOfMonth) / SECONDS_PER_DAY / 1_000;
 });
 
 /** Inverse of `dayNumberOf`: returns the day with a day number, clamped to the years 1 to 9999. */
 export const dayFromNumber = memoize((dayNumber: number): Day => {
   const clampedNumber = Math.min(Math.max(dayNumber, FIRST_DAY_NUMBER), LAST_DAY_NUMBER);
-  return new Date(clampedNumber * DAY_S * 1_000).toISOString().slice(0, 10);
+  return new Date(clampedNumber * SECONDS_PER_DAY * 1_000).toISOString().slice(0, 10);
 });
 
 export const plusDays = (day: Day, count: number): Day => dayFromNumber(dayNumberOf(day) + count);
@@ -118,10 +118,10 @@ export function listDays({ from, to }: DayRange): readonly Day[] {
 /** Adds seconds to a timestamp, without daylight saving time. */
 export function plusSeconds(timestamp: ApiTimestamp, addedSeconds: number): ApiTimestamp {
   const [hours = 0, minutes = 0, seconds = 0] = timeOf(timestamp).split(':').map(Number);
-  const totalSeconds = hours * HOUR_S + minutes * 60 + seconds + addedSeconds;
-  const dayCount = Math.floor(totalSeconds / DAY_S);
-  const secondsOfDay = totalSeconds - dayCount * DAY_S;
-  const timeOfDay = `${padToTwoDigits(Math.floor(secondsOfDay / HOUR_S))}:${padToTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padToTwoDigits(secondsOfDay % 60)}`;
+  const totalSeconds = hours * SECONDS_PER_HOUR + minutes * 60 + seconds + addedSeconds;
+  const dayCount = Math.floor(totalSeconds / SECONDS_PER_DAY);
+  const secondsOfDay = totalSeconds - dayCount * SECONDS_PER_DAY;
+  const timeOfDay = `${padToTwoDigits(Math.floor(secondsOfDay / SECONDS_PER_HOUR))}:${padToTwoDigits(Math.floor(secondsOfDay / 60) % 60)}:${padToTwoDigits(secondsOfDay % 60)}`;
   return toTimestamp(plusDays(dayOf(timestamp), dayCount), timeOfDay);
 }
 
@@ -135,12 +135,16 @@ export const isOpenEnded = ({ start_date, due_date }: EventDates) =>
  */
 export function timeSpanOf(event: EventDates): TimeSpan {
   const { start_date, due_date } = event;
-  if (isOpenEnded(event)) return { start: start_date, end: plusSeconds(start_date, HOUR_S), isAllDay: false };
+  if (isOpenEnded(event)) return { start: start_date, end: plusSeconds(start_date, SECONDS_PER_HOUR), isAllDay: false };
   if (!hasTime(due_date)) {
     return { start: toTimestamp(dayOf(start_date)), end: toTimestamp(plusDays(dayOf(due_date), 1)), isAllDay: true };
   }
   const end = timeOf(due_date) === LAST_SECOND_OF_DAY ? plusSeconds(due_date, 1) : due_date;
-  return { start: start_date, end: end > start_date ? end : plusSeconds(start_date, HOUR_S / 4), isAllDay: false };
+  return {
+    start: start_date,
+    end: end > start_date ? end : plusSeconds(start_date, SECONDS_PER_HOUR / 4),
+    isAllDay: false,
+  };
 }
 
 /** Inverse of `timeSpanOf`: converts a time span to start and due date. */
@@ -153,13 +157,13 @@ export function toEventDates({ start, end, isAllDay }: TimeSpan): EventDates {
 export const lastDayOf = (event: EventDates): Day => dayRangeOf(timeSpanOf(event)).to;
 
 /** Moves an event by a number of seconds. A move by whole days keeps the times exactly as stored. */
-export function moveDates(event: EventDates, deltaS: number): EventDates {
+export function moveDates(event: EventDates, deltaSeconds: number): EventDates {
   const { start_date, due_date } = event;
-  if (deltaS % DAY_S === 0) {
-    return { start_date: plusSeconds(start_date, deltaS), due_date: plusSeconds(due_date, deltaS) };
+  if (deltaSeconds % SECONDS_PER_DAY === 0) {
+    return { start_date: plusSeconds(start_date, deltaSeconds), due_date: plusSeconds(due_date, deltaSeconds) };
   }
   const { start, end } = timeSpanOf(event);
-  const movedSpan = { start: plusSeconds(start, deltaS), end: plusSeconds(end, deltaS), isAllDay: false };
+  const movedSpan = { start: plusSeconds(start, deltaSeconds), end: plusSeconds(end, deltaSeconds), isAllDay: false };
   if (!isOpenEnded(event) || !hasTime(movedSpan.start)) return toEventDates(movedSpan);
   return { start_date: movedSpan.start, due_date: toTimestamp(dayOf(movedSpan.start)) };
 }
@@ -167,14 +171,18 @@ export function moveDates(event: EventDates, deltaS: number): EventDates {
 /** Moves the start and the end of an event, each by its own number of seconds. */
 export function resizeDates(
   event: EventDates,
-  { start: startDeltaS, end: endDeltaS }: { start: number; end: number },
+  { start: startDeltaSeconds, end: endDeltaSeconds }: { start: number; end: number },
 ): EventDates {
   const { start_date, due_date } = event;
-  if (startDeltaS % DAY_S === 0 && endDeltaS % DAY_S === 0) {
-    return { start_date: plusSeconds(start_date, startDeltaS), due_date: plusSeconds(due_date, endDeltaS) };
+  if (startDeltaSeconds % SECONDS_PER_DAY === 0 && endDeltaSeconds % SECONDS_PER_DAY === 0) {
+    return { start_date: plusSeconds(start_date, startDeltaSeconds), due_date: plusSeconds(due_date, endDeltaSeconds) };
   }
   const { start, end, isAllDay } = timeSpanOf(event);
-  return toEventDates({ start: plusSeconds(start, startDeltaS), end: plusSeconds(end, endDeltaS), isAllDay });
+  return toEventDates({
+    start: plusSeconds(start, startDeltaSeconds),
+    end: plusSeconds(end, endDeltaSeconds),
+    isAllDay,
+  });
 }
 
 /** Days and times in the event form. Times are `HH:MM`, empty for an all-day event. */

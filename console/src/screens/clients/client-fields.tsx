@@ -8,7 +8,7 @@ export const clientResource: EditableResource<Client, ClientChanges> & Deletable
   resource: client.clients,
   idOf: ({ client_id }) => client_id,
   nameOf: ({ client_name }) => client_name,
-  async findWarning({ client_id }) {
+  async findDeleteWarning({ client_id }) {
     const countFilters = { client_id, limit: 1 };
     const [projectsPage, contactsPage] = await Promise.all([
       client.projects.list(countFilters),
@@ -57,7 +57,7 @@ export const clientFields = {
   country: defineTextField<Client, ClientChanges>('country', 'Country'),
   background: defineTextField<Client, ClientChanges>('background', 'Background', {
     type: 'area',
-    empty: 'Add background',
+    emptyText: 'Add background',
   }),
-  notes: defineTextField<Client, ClientChanges>('notes', 'Notes', { type: 'area', empty: 'Add notes' }),
+  notes: defineTextField<Client, ClientChanges>('notes', 'Notes', { type: 'area', emptyText: 'Add notes' }),
 };

@@ -40,7 +40,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
     <Page
       title={client_name}
       intro="Client"
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(record)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.startDelete(record)} />}
       calls={[
         {
           description: 'Read this client',
@@ -85,7 +85,7 @@ function ClientDetails({ record, onChange }: { readonly record: Client; readonly
           </FieldList>
         </section>
       </div>
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }

@@ -76,11 +76,16 @@ export default function ClientsScreen() {
           </EmptyState>
         }
         renderRow={(row) => (
-          <ClientRow key={row.client_id} row={row} onChange={records.replace} onDelete={() => deletion.begin(row)} />
+          <ClientRow
+            key={row.client_id}
+            row={row}
+            onChange={records.replace}
+            onDelete={() => deletion.startDelete(row)}
+          />
         )}
         createRecord={(client_name) => client.clients.create({ client_name })}
       />
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }
@@ -97,7 +102,7 @@ function ClientSearch() {
   return (
     <TextField
       label="Search clients by name"
-      hideLabel
+      isLabelHidden
       type="search"
       placeholder="Search by name"
       autoComplete="off"
@@ -135,7 +140,7 @@ function ClientRow({ row, onChange, onDelete }: ClientRowProps) {
           label={`More for ${row.client_name}`}
           items={[
             { text: 'Open', icon: 'archive', onPick: () => navigate(detailHref) },
-            { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
+            { text: 'Delete', icon: 'trash', isDestructive: true, onPick: onDelete },
           ]}
         />
       </td>

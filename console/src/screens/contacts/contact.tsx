@@ -38,7 +38,7 @@ function ContactDetails({
     <Page
       title={contact_name}
       intro={client_id === '0' ? 'Contact' : <a href={hrefTo('clients', client_id)}>Contact at a client</a>}
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(record)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.startDelete(record)} />}
       calls={[
         {
           description: 'Read this contact',
@@ -63,7 +63,7 @@ function ContactDetails({
           </div>
         </FieldList>
       </section>
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }

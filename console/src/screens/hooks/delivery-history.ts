@@ -13,7 +13,7 @@ export type DeliveryWithOccurrence = { readonly occurrence: Occurrence; readonly
  * page: undefined until the first page is loaded, empty after the last page.
  */
 export type ActivityCache = {
-  readonly activityByDeliveryId: Map<string, DeliveryWithOccurrence>;
+  readonly deliveryWithOccurrenceById: Map<string, DeliveryWithOccurrence>;
   olderPageCursor: string | undefined;
 };
 
@@ -37,11 +37,11 @@ export async function loadHookActivity(
     );
     for (const occurrence of data)
       for (const delivery of occurrence.deliveries)
-        activityCache.activityByDeliveryId.set(delivery.id, { occurrence, delivery });
+        activityCache.deliveryWithOccurrenceById.set(delivery.id, { occurrence, delivery });
     return next;
   };
   const hasUncachedDelivery = () =>
-    deliveries.some(({ id, event }) => event !== 'test' && !activityCache.activityByDeliveryId.has(id));
+    deliveries.some(({ id, event }) => event !== 'test' && !activityCache.deliveryWithOccurrenceById.has(id));
   if (deliveries.length === 0) return;
   const secondPageCursor = await loadPage();
   activityCache.olderPageCursor ??= secondPageCursor;

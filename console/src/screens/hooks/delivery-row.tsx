@@ -14,15 +14,15 @@ import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-hist
 type DeliveryRowProps = {
   readonly delivery: Delivery;
   /** The same delivery with its read receipt and occurrence; undefined for a test, or if it is too old to be loaded. */
-  readonly deliveryActivity: DeliveryWithOccurrence | undefined;
+  readonly deliveryWithOccurrence: DeliveryWithOccurrence | undefined;
   readonly isHookEnded: boolean;
   readonly targetUrl: string;
-  readonly onDone: () => void;
+  readonly onRedelivered: () => void;
 };
 
 /** Row of one delivery of a hook. It expands to the attempts and the request as it was sent. */
 export function DeliveryRow(props: DeliveryRowProps) {
-  const { delivery, deliveryActivity } = props;
+  const { delivery, deliveryWithOccurrence } = props;
   const [isExpanded, setExpanded] = useState(false);
   return (
     <li>
@@ -36,7 +36,7 @@ export function DeliveryRow(props: DeliveryRowProps) {
         </span>
         <span class="row how">
           <DeliveryStateBadge state={delivery.state} />
-          {deliveryActivity !== undefined && <ReadReceipt delivery={deliveryActivity.delivery} />}
+          {deliveryWithOccurrence !== undefined && <ReadReceipt delivery={deliveryWithOccurrence.delivery} />}
           <span class="small soft">
             {!['', '200'].includes(delivery.last_outcome) && describeOutcome(delivery.last_outcome)}
           </span>
@@ -47,7 +47,13 @@ export function DeliveryRow(props: DeliveryRowProps) {
   );
 }
 
-function DeliveryDetails({ delivery, deliveryActivity, isHookEnded, targetUrl, onDone }: DeliveryRowProps) {
+function DeliveryDetails({
+  delivery,
+  deliveryWithOccurrence,
+  isHookEnded,
+  targetUrl,
+  onRedelivered,
+}: DeliveryRowProps) {
   const { data, errorText, reload } = useQuery(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
@@ -61,7 +67,7 @@ function DeliveryDetails({ delivery, deliveryActivity, isHookEnded, targetUrl, o
     });
     setSending(false);
     reload();
-    onDone();
+    onRedelivered();
   };
   if (errorText !== undefined) return <Note tone="bad">{errorText}</Note>;
   if (data === undefined) return <LoadingSkeleton lineCount={2} />;
@@ -74,8 +80,12 @@ function DeliveryDetails({ delivery, deliveryActivity, isHookEnded, targetUrl, o
         <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => redeliver(data.attempts.length)}>
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
-        {deliveryActivity !== undefined && (
-          <ButtonLink variant="quiet" icon="activity" href={hrefTo('activity', deliveryActivity.occurrence.cursor)}>
+        {deliveryWithOccurrence !== undefined && (
+          <ButtonLink
+            variant="quiet"
+            icon="activity"
+            href={hrefTo('activity', deliveryWithOccurrence.occurrence.cursor)}
+          >
             Follow it from its commit
           </ButtonLink>
         )}

@@ -1,30 +1,30 @@
 import { useState } from 'preact/hooks';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { runWithToast, useQuery } from '../../app/use-query.ts';
 import { ConfirmDialog } from '../../components/dialog.tsx';
-import { formatCount, formatKindTitle } from '../../delivery/delivery-text.ts';
+import { formatCountWithNoun, formatKindTitle } from '../../delivery/delivery-text.ts';
 import { showAttemptOutcome } from './delivery-history.ts';
 
 /** Maximum number of occurrences that are checked for the preview of a restore. */
 const MAX_OCCURRENCES_CHECKED = 100;
 
 /** Returns the actions on a hook, and the confirmation dialog of the current action. */
-export function useHookActions(onDone: () => void) {
+export function useHookActions(onActionDone: () => void) {
   const [confirmation, setConfirmation] = useState<{ readonly action: 'restore' | 'delete'; readonly hook: Hook }>();
   const closeDialog = () => setConfirmation(undefined);
   const runActionWithToast = (action: () => Promise<unknown>, successMessage: string) =>
-    runWithToast(action, successMessage).then((hasSucceeded) => hasSucceeded && onDone());
+    runWithToast(action, successMessage).then((hasSucceeded) => hasSucceeded && onActionDone());
   return {
-    test: (hook: Hook) =>
+    sendTest: (hook: Hook) =>
       runWithToast(async () => {
         await showAttemptOutcome('Test', (await client.hooks.test(hook.id)).id);
-        onDone();
+        onActionDone();
       }),
-    restore: (hook: Hook) => setConfirmation({ action: 'restore', hook }),
-    remove: (hook: Hook) => setConfirmation({ action: 'delete', hook }),
-    dialog: confirmation && (
+    openRestoreDialog: (hook: Hook) => setConfirmation({ action: 'restore', hook }),
+    openDeleteDialog: (hook: Hook) => setConfirmation({ action: 'delete', hook }),
+    confirmDialog: confirmation && (
       <ConfirmDialog
         title={confirmation.action === 'restore' ? 'Restore this hook?' : 'Delete this hook?'}
         confirmLabel={confirmation.action === 'restore' ? 'Restore' : 'Delete'}
@@ -57,7 +57,7 @@ export function useHookActions(onDone: () => void) {
 /** Whether the current user may restore a hook: it must have ended, and only its owner may restore it. */
 export function canRestore(hook: Hook): boolean {
   return (
-    hook.state === 'ended' && hook.user_id === currentSession().user.user_id && hook.ended_reason !== 'user_deleted'
+    hook.state === 'ended' && hook.user_id === requireSession().user.user_id && hook.ended_reason !== 'user_deleted'
   );
 }
 
@@ -66,18 +66,21 @@ function MissedDeliveries({ hook }: { readonly hook: Hook }) {
   const { data, errorText } = useQuery((signal) => countMissedDeliveries(hook, signal), [hook.id]);
   if (errorText !== undefined) return <p>It is sent what it missed.</p>;
   if (data === undefined) return <p role="status">Looking up what it missed…</p>;
-  const { undelivered, since, isMore } = data;
-  if (undelivered + since === 0) return <p>It missed nothing, so nothing is sent now. It is told of what comes.</p>;
+  const { undeliveredCount, sinceEndCount, hasMore } = data;
+  if (undeliveredCount + sinceEndCount === 0)
+    return <p>It missed nothing, so nothing is sent now. It is told of what comes.</p>;
   return (
     <>
       <p>It lives again under its id, and is sent at once:</p>
       <ul class="plain-list">
-        {undelivered > 0 && <li>{formatCount(undelivered, 'notification')} left undelivered when it ended</li>}
-        {since > 0 && (
+        {undeliveredCount > 0 && (
+          <li>{formatCountWithNoun(undeliveredCount, 'notification')} left undelivered when it ended</li>
+        )}
+        {sinceEndCount > 0 && (
           <li>
-            {isMore && 'more than '}
-            {formatCount(since, 'notification')} of what has happened since ({formatKindTitle(hook.event).toLowerCase()}
-            )
+            {hasMore && 'more than '}
+            {formatCountWithNoun(sinceEndCount, 'notification')} of what has happened since (
+            {formatKindTitle(hook.event).toLowerCase()})
           </li>
         )}
       </ul>
@@ -99,8 +102,8 @@ async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
       occurred_at >= hook.date_ended && !deliveries.some(({ hook_id }) => hook_id === hook.id),
   ).length;
   return {
-    undelivered: undeliveredPage.paging.total_records,
-    since: sinceEndCount,
-    isMore: sinceEndCount === MAX_OCCURRENCES_CHECKED,
+    undeliveredCount: undeliveredPage.paging.total_records,
+    sinceEndCount,
+    hasMore: sinceEndCount === MAX_OCCURRENCES_CHECKED,
   };
 }

@@ -3,7 +3,7 @@ import type { DeliveryState } from '../../../../packages/sdk/src/activity.ts';
 import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
@@ -15,7 +15,7 @@ import { Countdown, capitalize, HookStateBadge, LastDaySparkline, TargetUrl } fr
 import {
   describeOutcome,
   explainHookEnd,
-  formatCount,
+  formatCountWithNoun,
   formatKindTitle,
   getOutcomeAdvice,
   hostOf,
@@ -30,13 +30,13 @@ const DELIVERIES_PER_PAGE = 20;
 
 async function loadHookDetails(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
-  const isOwnHook = hook.user_id === currentSession().user.user_id;
+  const isOwnHook = hook.user_id === requireSession().user.user_id;
   const [hourlyCountsPage, owner] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
     isOwnHook ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
   ]);
-  return { hook, hours: hourlyCountsPage.data, owner: owner && displayNameOf(owner) };
+  return { hook, hourlyCounts: hourlyCountsPage.data, owner: owner && displayNameOf(owner) };
 }
 
 /** Page of one hook: advice if it is failing or has ended, its details, its signing secret and its deliveries. */
@@ -74,7 +74,7 @@ export function HookPage({ id }: { readonly id: string }) {
               <dt>Whose</dt>
               <dd>
                 {data.owner ??
-                  (data.hook.user_id === currentSession().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
+                  (data.hook.user_id === requireSession().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
               </dd>
               <dt>Created</dt>
               <dd>
@@ -85,15 +85,15 @@ export function HookPage({ id }: { readonly id: string }) {
             </dl>
             <div class="stack">
               <h2>The last day</h2>
-              <LastDaySparkline hourlyCounts={data.hours} height={26} />
-              <AverageDuration hourlyCounts={data.hours} />
+              <LastDaySparkline hourlyCounts={data.hourlyCounts} height={26} />
+              <AverageAttemptDuration hourlyCounts={data.hourlyCounts} />
             </div>
           </section>
-          <SignatureSection hook={data.hook} onDone={reload} />
+          <SignatureSection hook={data.hook} onChanged={reload} />
           <Deliveries hook={data.hook} />
         </>
       )}
-      {actions.dialog}
+      {actions.confirmDialog}
     </Page>
   );
 }
@@ -123,14 +123,14 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
   const [isTesting, setTesting] = useState(false);
   if (hook.state === 'ended') {
     return canRestore(hook) ? (
-      <Button variant="primary" icon="undo" onClick={() => actions.restore(hook)}>
+      <Button variant="primary" icon="undo" onClick={() => actions.openRestoreDialog(hook)}>
         Restore
       </Button>
     ) : null;
   }
   const sendTest = async () => {
     setTesting(true);
-    await actions.test(hook);
+    await actions.sendTest(hook);
     setTesting(false);
   };
   return (
@@ -138,7 +138,7 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
       <Button icon="send" disabled={isTesting} onClick={sendTest}>
         {isTesting ? 'Sending…' : 'Send a test'}
       </Button>
-      <Button variant="danger" icon="trash" onClick={() => actions.remove(hook)}>
+      <Button variant="danger" icon="trash" onClick={() => actions.openDeleteDialog(hook)}>
         Delete
       </Button>
     </>
@@ -177,7 +177,7 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
   );
 }
 
-function AverageDuration({
+function AverageAttemptDuration({
   hourlyCounts,
 }: {
   readonly hourlyCounts: readonly { delivered: string; failed: string; milliseconds: string }[];
@@ -198,14 +198,14 @@ const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as cons
 async function loadDeliveryPage(
   hook: Hook,
   state: string,
-  page: number,
+  pageIndex: number,
   activityCache: ActivityCache,
   signal: AbortSignal,
 ) {
   const stateFilter = deliveryStates.find((deliveryState) => deliveryState === state);
   const filters = { hook_id: hook.id, user_id: hook.user_id, ...(stateFilter && { state: stateFilter }) };
   const { total_records: total } = (await client.deliveries.list({ ...filters, limit: 1 }, { signal })).paging;
-  const endOffset = Math.max(0, total - page * DELIVERIES_PER_PAGE);
+  const endOffset = Math.max(0, total - pageIndex * DELIVERIES_PER_PAGE);
   const offset = Math.max(0, endOffset - DELIVERIES_PER_PAGE);
   const { data } =
     endOffset === 0
@@ -220,18 +220,19 @@ async function loadDeliveryPage(
 function Deliveries({ hook }: { readonly hook: Hook }) {
   const { query } = currentRoute.value;
   const state = query.get('state') ?? '';
-  const page = Math.max(0, (Number(query.get('page')) || 1) - 1);
+  const pageIndex = Math.max(0, (Number(query.get('page')) || 1) - 1);
   const [activityCache] = useState<ActivityCache>(() => ({
-    activityByDeliveryId: new Map(),
+    deliveryWithOccurrenceById: new Map(),
     olderPageCursor: undefined,
   }));
   const { data, errorText, reload } = useQuery(
-    (signal) => loadDeliveryPage(hook, state, page, activityCache, signal),
-    [hook.id, state, page, hook.state],
+    (signal) => loadDeliveryPage(hook, state, pageIndex, activityCache, signal),
+    [hook.id, state, pageIndex, hook.state],
   );
   usePolling(HOOK_POLL_INTERVAL_MS, reload);
   const pageCount = Math.ceil((data?.total ?? 0) / DELIVERIES_PER_PAGE);
-  const showPage = (newPage: number) => updateQueryParams({ page: newPage <= 0 ? undefined : String(newPage + 1) });
+  const showPage = (newPageIndex: number) =>
+    updateQueryParams({ page: newPageIndex <= 0 ? undefined : String(newPageIndex + 1) });
   return (
     <section class="stack" aria-label="Deliveries">
       <div class="row spread">
@@ -252,23 +253,23 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
             <DeliveryRow
               key={delivery.id}
               delivery={delivery}
-              deliveryActivity={activityCache.activityByDeliveryId.get(delivery.id)}
+              deliveryWithOccurrence={activityCache.deliveryWithOccurrenceById.get(delivery.id)}
               isHookEnded={hook.state === 'ended'}
               targetUrl={hook.target_url}
-              onDone={reload}
+              onRedelivered={reload}
             />
           ))}
         </ul>
       )}
       {pageCount > 1 && (
         <nav class="row" aria-label="Pages of deliveries">
-          <Button disabled={page === 0} onClick={() => showPage(page - 1)}>
+          <Button disabled={pageIndex === 0} onClick={() => showPage(pageIndex - 1)}>
             Newer
           </Button>
           <span class="soft small number">
-            Page {page + 1} of {pageCount}, {formatCount(data?.total ?? 0, 'delivery', 'deliveries')}
+            Page {pageIndex + 1} of {pageCount}, {formatCountWithNoun(data?.total ?? 0, 'delivery', 'deliveries')}
           </span>
-          <Button disabled={page + 1 >= pageCount} onClick={() => showPage(page + 1)}>
+          <Button disabled={pageIndex + 1 >= pageCount} onClick={() => showPage(pageIndex + 1)}>
             Older
           </Button>
         </nav>

@@ -3,7 +3,7 @@ import type { Hook, HookState } from '../../../../packages/sdk/src/hooks.ts';
 import type { HourCounts } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, navigate, type ScreenProps, updateQueryParams } from '../../app/router.ts';
-import { currentSession, isAdmin } from '../../app/session.ts';
+import { isAdmin, requireSession } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
@@ -13,7 +13,7 @@ import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
 import { RelativeTime } from '../../components/timestamp.tsx';
 import { HookStateBadge, HookStateDetails, LastDaySparkline, TargetUrl } from '../../delivery/delivery-badges.tsx';
-import { formatCount, formatKindTitle } from '../../delivery/delivery-text.ts';
+import { formatCountWithNoun, formatKindTitle } from '../../delivery/delivery-text.ts';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { HookPage } from './hook-detail.tsx';
 import { NewHook } from './new-hook.tsx';
@@ -41,20 +41,20 @@ async function loadHooks(userId: string, signal: AbortSignal) {
   );
   return {
     hooks,
-    isAll: paging.total_records <= data.length,
-    hours: Map.groupBy(hourlyCountsPage.data, ({ hook_id }) => hook_id),
+    hasAllHooks: paging.total_records <= data.length,
+    hourlyCountsByHookId: Map.groupBy(hourlyCountsPage.data, ({ hook_id }) => hook_id),
   };
 }
 
 /** List of a user's hooks, each with its state and the attempts of the last 24 hours. */
 function HookList() {
   const { query } = currentRoute.value;
-  const userId = query.get('user') ?? currentSession().user.user_id;
+  const userId = query.get('user') ?? requireSession().user.user_id;
   const stateFilter = hookStates.find((hookState) => hookState === query.get('state')) ?? '';
   const { data, errorText, reload } = useQuery((signal) => loadHooks(userId, signal), [userId]);
   const hookActions = useHookActions(reload);
   usePolling(HOOKS_POLL_INTERVAL_MS, reload);
-  const isOwnList = userId === currentSession().user.user_id;
+  const isOwnList = userId === requireSession().user.user_id;
   const visibleHooks = data?.hooks.filter((hook) => stateFilter === '' || hook.state === stateFilter) ?? [];
   const sdkFilterTexts = [stateFilter !== '' && `state: '${stateFilter}'`, !isOwnList && `user_id: '${userId}'`].filter(
     Boolean,
@@ -104,14 +104,16 @@ function HookList() {
             <HookRow
               key={hook.id}
               hook={hook}
-              hourlyCounts={data?.hours.get(hook.id) ?? []}
+              hourlyCounts={data?.hourlyCountsByHookId.get(hook.id) ?? []}
               hookActions={hookActions}
             />
           ))}
         </ul>
       )}
-      {data?.isAll === false && <p class="soft small">The first {formatCount(data.hooks.length, 'hook')} are shown.</p>}
-      {hookActions.dialog}
+      {data?.hasAllHooks === false && (
+        <p class="soft small">The first {formatCountWithNoun(data.hooks.length, 'hook')} are shown.</p>
+      )}
+      {hookActions.confirmDialog}
     </Page>
   );
 }
@@ -127,12 +129,12 @@ function buildStateOptions(hooks: readonly Hook[]) {
 /** Select with which an admin chooses the user whose hooks are shown. */
 function UserSelect({ userId }: { readonly userId: string }) {
   const { data } = useQuery((signal) => client.users.list({}, { signal }), []);
-  const ownUserId = currentSession().user.user_id;
+  const ownUserId = requireSession().user.user_id;
   const otherUsers = (data?.data ?? []).filter(({ user_id }) => user_id !== ownUserId);
   return (
     <Select
       label="Whose hooks"
-      hideLabel
+      isLabelHidden
       value={userId}
       options={[
         { value: ownUserId, text: 'Your hooks' },
@@ -153,11 +155,20 @@ function HookRow({ hook, hourlyCounts, hookActions }: HookRowProps) {
   const isEnded = hook.state === 'ended';
   const menuItems = [
     { text: 'Open', icon: 'chevron', onPick: () => navigate(hrefTo('hooks', hook.id)) },
-    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void hookActions.test(hook) } as const]),
-    ...(canRestore(hook) ? [{ text: 'Restore…', icon: 'undo', onPick: () => hookActions.restore(hook) } as const] : []),
+    ...(isEnded ? [] : [{ text: 'Send a test', icon: 'send', onPick: () => void hookActions.sendTest(hook) } as const]),
+    ...(canRestore(hook)
+      ? [{ text: 'Restore…', icon: 'undo', onPick: () => hookActions.openRestoreDialog(hook) } as const]
+      : []),
     ...(isEnded
       ? []
-      : [{ text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => hookActions.remove(hook) } as const]),
+      : [
+          {
+            text: 'Delete…',
+            icon: 'trash',
+            isDestructive: true,
+            onPick: () => hookActions.openDeleteDialog(hook),
+          } as const,
+        ]),
   ] as const;
   return (
     <li class="line hook-line">

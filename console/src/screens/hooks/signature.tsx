@@ -10,17 +10,17 @@ import { Select } from '../../components/field.tsx';
 import { RevealSecretDialog } from '../../components/reveal-secret.tsx';
 import { parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 
-type SignatureSectionProps = { readonly hook: Hook; readonly onDone: () => void };
+type SignatureSectionProps = { readonly hook: Hook; readonly onChanged: () => void };
 
 /** Section that turns the signing of a hook's webhooks on or off, and rotates the secret. */
-export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
-  const [openDialog, setOpenDialog] = useState<'rotate' | 'off'>();
+export function SignatureSection({ hook, onChanged }: SignatureSectionProps) {
+  const [shownDialog, setShownDialog] = useState<'rotate' | 'off'>();
   const [newSecret, setNewSecret] = useState<HookSecret>();
-  const closeDialog = () => setOpenDialog(undefined);
+  const closeDialog = () => setShownDialog(undefined);
   const showNewSecret = (secret: HookSecret) => {
     setNewSecret(secret);
     closeDialog();
-    onDone();
+    onChanged();
   };
   return (
     <section class="card padded stack" aria-label="Signature">
@@ -37,10 +37,10 @@ export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
               </Button>
             ) : (
               <>
-                <Button icon="key" onClick={() => setOpenDialog('rotate')}>
+                <Button icon="key" onClick={() => setShownDialog('rotate')}>
                   Rotate
                 </Button>
-                <Button variant="danger" onClick={() => setOpenDialog('off')}>
+                <Button variant="danger" onClick={() => setShownDialog('off')}>
                   Turn off
                 </Button>
               </>
@@ -49,19 +49,19 @@ export function SignatureSection({ hook, onDone }: SignatureSectionProps) {
         )}
       </div>
       <SignatureState hook={hook} />
-      {openDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showNewSecret} onClose={closeDialog} />}
-      {openDialog === 'off' && (
+      {shownDialog === 'rotate' && <RotateSecretDialog hook={hook} onCreated={showNewSecret} onClose={closeDialog} />}
+      {shownDialog === 'off' && (
         <ConfirmDialog
           title="Sign notifications no more?"
           confirmLabel="Turn off"
           onClose={closeDialog}
-          onConfirm={() => void runWithToast(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onDone)}
+          onConfirm={() => void runWithToast(() => client.hooks.deleteSecret(hook.id), 'Turned off.').then(onChanged)}
         >
           A receiver that checks signatures refuses what comes without one. Its secrets are forgotten; to sign again, a
           new one is made.
         </ConfirmDialog>
       )}
-      {newSecret !== undefined && <NewSecretDialog newSecret={newSecret} onClose={() => setNewSecret(undefined)} />}
+      {newSecret !== undefined && <ShowNewSecretDialog newSecret={newSecret} onClose={() => setNewSecret(undefined)} />}
     </section>
   );
 }
@@ -133,7 +133,7 @@ function RotateSecretDialog({ hook, onCreated, onClose }: RotateSecretProps) {
   );
 }
 
-function NewSecretDialog({ newSecret, onClose }: { readonly newSecret: HookSecret; readonly onClose: () => void }) {
+function ShowNewSecretDialog({ newSecret, onClose }: { readonly newSecret: HookSecret; readonly onClose: () => void }) {
   return (
     <RevealSecretDialog
       title="The secret of this hook"

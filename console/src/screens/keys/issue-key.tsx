@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { IssuedKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { useSubmission } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import { apiAccount, CodeBlock, quoteForShell } from '../../components/api-call.tsx';
@@ -33,7 +33,7 @@ type IssueKeyProps = {
 /** Dialog that issues a key and shows it once. The key is kept only in the state of the dialog. */
 export function IssueKeyDialog({ people, onIssued, onClose }: IssueKeyProps) {
   const [issuedKey, setIssuedKey] = useState<IssuedKey>();
-  if (issuedKey !== undefined) return <NewKeyDialog issuedKey={issuedKey} onClose={onClose} />;
+  if (issuedKey !== undefined) return <ShowNewKeyDialog issuedKey={issuedKey} onClose={onClose} />;
   return (
     <Dialog title="Issue a key" isWide onClose={onClose}>
       <IssueKeyForm
@@ -52,10 +52,10 @@ type IssueKeyFormProps = Pick<IssueKeyProps, 'people' | 'onClose'> & { readonly 
 
 function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   const [label, setLabel] = useState('');
-  const [userId, setUserId] = useState(currentSession().user.user_id);
+  const [userId, setUserId] = useState(requireSession().user.user_id);
   const [lifetime, setLifetime] = useState<LifetimeOption>('90d');
   const [customLifetime, setCustomLifetime] = useState('');
-  const keyOwner = people.find(({ user_id }) => user_id === userId) ?? currentSession().user;
+  const keyOwner = people.find(({ user_id }) => user_id === userId) ?? requireSession().user;
   const allowedPermissions = maxPermissionsOf(keyOwner.role);
   // Least privilege: by default, only read permissions are selected.
   const [selectedPermissions, setSelectedPermissions] = useState<typeof allowedPermissions>(
@@ -130,7 +130,7 @@ function IssueKeyForm({ people, onIssued, onClose }: IssueKeyFormProps) {
   );
 }
 
-function NewKeyDialog({ issuedKey, onClose }: { issuedKey: IssuedKey; onClose: () => void }) {
+function ShowNewKeyDialog({ issuedKey, onClose }: { issuedKey: IssuedKey; onClose: () => void }) {
   const exampleCommand = [
     `curl ${quoteForShell(`${apiAccount.baseUrl}/v2/user`)}`,
     `-H ${quoteForShell(`domain: ${apiAccount.domain}`)}`,

@@ -3,7 +3,7 @@ import type { ApiKey } from '../../../../packages/sdk/src/keys.ts';
 import type { User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
 import { currentRoute, updateQueryParams } from '../../app/router.ts';
-import { currentSession, isAdmin } from '../../app/session.ts';
+import { isAdmin, requireSession } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
 import { displayNameOf } from '../../app/user-name.ts';
 import type { ApiCallExample } from '../../components/api-call.tsx';
@@ -22,25 +22,25 @@ import './keys.css';
 const WEEK_MS = 7 * 86_400_000;
 
 /** `showsEndedKeys`: the list shows the ended keys instead of the live ones. `showsOwnKeysOnly`: only those of the current user. */
-type KeyFilters = { readonly isEndedOnly: boolean; readonly isOwnOnly: boolean };
+type KeyFilters = { readonly showsEndedKeys: boolean; readonly showsOwnKeysOnly: boolean };
 
 /** Reads the filters from the query of the route. */
 function readKeyFilters(query: URLSearchParams): KeyFilters {
-  return { isEndedOnly: query.get('state') === 'ended', isOwnOnly: query.get('of') === 'me' || !isAdmin() };
+  return { showsEndedKeys: query.get('state') === 'ended', showsOwnKeysOnly: query.get('of') === 'me' || !isAdmin() };
 }
 
 /** Screen with the list of API keys: permissions, owner and last use. */
 export default function KeysScreen() {
   const filters = readKeyFilters(currentRoute.value.query);
-  const { user } = currentSession();
+  const { user } = requireSession();
   const keysQuery = useQuery(
-    (signal) => collectAll(client.keys.each(filters.isOwnOnly ? { user_id: user.user_id } : {}, { signal })),
-    [filters.isOwnOnly],
+    (signal) => collectAll(client.keys.each(filters.showsOwnKeysOnly ? { user_id: user.user_id } : {}, { signal })),
+    [filters.showsOwnKeysOnly],
   );
   const usersQuery = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
-  const [openDialog, setOpenDialog] = useState<{ action: 'issue' } | { action: 'narrow' | 'revoke'; key: ApiKey }>();
-  const visibleKeys = keysQuery.data?.filter((key) => hasKeyEnded(key) === filters.isEndedOnly).reverse();
-  const closeDialog = () => setOpenDialog(undefined);
+  const [shownDialog, setShownDialog] = useState<{ action: 'issue' } | { action: 'narrow' | 'revoke'; key: ApiKey }>();
+  const visibleKeys = keysQuery.data?.filter((key) => hasKeyEnded(key) === filters.showsEndedKeys).reverse();
+  const closeDialog = () => setShownDialog(undefined);
   return (
     <Page
       title="Keys"
@@ -51,7 +51,7 @@ export default function KeysScreen() {
         visibleKeys?.find((key) => !hasKeyEnded(key)),
       )}
       actions={
-        <Button variant="primary" icon="plus" onClick={() => setOpenDialog({ action: 'issue' })}>
+        <Button variant="primary" icon="plus" onClick={() => setShownDialog({ action: 'issue' })}>
           Issue a key
         </Button>
       }
@@ -59,7 +59,7 @@ export default function KeysScreen() {
       <div class="row">
         <RadioGroup
           label="Which keys"
-          value={filters.isEndedOnly ? 'ended' : 'live'}
+          value={filters.showsEndedKeys ? 'ended' : 'live'}
           options={[
             { value: 'live', text: 'In force' },
             { value: 'ended', text: 'Ended' },
@@ -69,7 +69,7 @@ export default function KeysScreen() {
         {isAdmin() && (
           <RadioGroup
             label="Whose keys"
-            value={filters.isOwnOnly ? 'me' : 'all'}
+            value={filters.showsOwnKeysOnly ? 'me' : 'all'}
             options={[
               { value: 'all', text: 'Everybody’s' },
               { value: 'me', text: 'Mine' },
@@ -80,7 +80,7 @@ export default function KeysScreen() {
       </div>
       {keysQuery.errorText !== undefined && <Note tone="bad">{keysQuery.errorText}</Note>}
       {visibleKeys === undefined && keysQuery.errorText === undefined && <LoadingSkeleton />}
-      {visibleKeys?.length === 0 && <NoKeys {...filters} onIssue={() => setOpenDialog({ action: 'issue' })} />}
+      {visibleKeys?.length === 0 && <NoKeys {...filters} onIssue={() => setShownDialog({ action: 'issue' })} />}
       {visibleKeys !== undefined && visibleKeys.length > 0 && (
         <ul class="card list" aria-label="Keys">
           {visibleKeys.map((key) => (
@@ -88,30 +88,30 @@ export default function KeysScreen() {
               key={key.id}
               apiKey={key}
               owner={usersQuery.data?.find(({ user_id }) => user_id === key.user_id)}
-              onEdit={() => setOpenDialog({ action: 'narrow', key })}
-              onRevoke={() => setOpenDialog({ action: 'revoke', key })}
+              onEdit={() => setShownDialog({ action: 'narrow', key })}
+              onRevoke={() => setShownDialog({ action: 'revoke', key })}
             />
           ))}
         </ul>
       )}
-      {openDialog?.action === 'issue' && (
+      {shownDialog?.action === 'issue' && (
         <IssueKeyDialog
           people={listKeyRecipients(usersQuery.data ?? [])}
           onIssued={keysQuery.reload}
           onClose={closeDialog}
         />
       )}
-      {openDialog?.action === 'narrow' && (
-        <EditKeyDialog apiKey={openDialog.key} onDone={keysQuery.reload} onClose={closeDialog} />
+      {shownDialog?.action === 'narrow' && (
+        <EditKeyDialog apiKey={shownDialog.key} onChanged={keysQuery.reload} onClose={closeDialog} />
       )}
-      {openDialog?.action === 'revoke' && (
+      {shownDialog?.action === 'revoke' && (
         <ConfirmDialog
-          title={`Revoke ${keyLabelOf(openDialog.key)}?`}
+          title={`Revoke ${keyLabelOf(shownDialog.key)}?`}
           confirmLabel="Revoke"
           onClose={closeDialog}
           onConfirm={async () => {
             await runWithToast(
-              () => client.keys.revoke(openDialog.key.id),
+              () => client.keys.revoke(shownDialog.key.id),
               'Revoked. Whoever calls with it is refused now.',
             );
             keysQuery.reload();
@@ -159,7 +159,7 @@ function KeyRow({ apiKey, owner, onEdit, onRevoke }: KeyRowProps) {
           label={`What to do with ${keyLabelOf(apiKey)}`}
           items={[
             { text: 'Rename or narrow…', icon: 'pencil', onPick: onEdit },
-            { text: 'Revoke…', icon: 'trash', isDanger: true, onPick: onRevoke },
+            { text: 'Revoke…', icon: 'trash', isDestructive: true, onPick: onRevoke },
           ]}
         />
       )}
@@ -174,8 +174,8 @@ function KeyStateBadge({ apiKey }: { readonly apiKey: ApiKey }) {
   return remainingMs < WEEK_MS ? <Badge tone="warn">ends soon</Badge> : null;
 }
 
-function NoKeys({ isEndedOnly, isOwnOnly, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
-  if (isEndedOnly) {
+function NoKeys({ showsEndedKeys, showsOwnKeysOnly, onIssue }: KeyFilters & { readonly onIssue: () => void }) {
+  if (showsEndedKeys) {
     return (
       <EmptyState icon="key" title="No key has ended">
         <p>Keys that were revoked or have expired stay listed here, so that one can tell later what they were.</p>
@@ -183,7 +183,7 @@ function NoKeys({ isEndedOnly, isOwnOnly, onIssue }: KeyFilters & { readonly onI
     );
   }
   return (
-    <EmptyState icon="key" title={isOwnOnly ? 'You have no key' : 'Nobody has a key'}>
+    <EmptyState icon="key" title={showsOwnKeysOnly ? 'You have no key' : 'Nobody has a key'}>
       <p>
         Give each program a key of its own, with no more than it needs: when one leaks, you revoke that one, and the
         others go on.
@@ -205,24 +205,24 @@ const hasKeyEnded = (key: ApiKey) =>
  * without a higher role.
  */
 function listKeyRecipients(users: readonly User[]): readonly User[] {
-  const { user } = currentSession();
+  const { user } = requireSession();
   if (!isAdmin()) return [user];
   return users.filter(({ role }) => user.role === 'owner' || role !== 'owner');
 }
 
 /** Returns the API calls of the screen; the calls that change a key use the newest visible key as example. */
 function apiCallsForKeyList(
-  { isOwnOnly }: KeyFilters,
+  { showsOwnKeysOnly }: KeyFilters,
   user: User,
   newestKey: ApiKey | undefined,
 ): readonly ApiCallExample[] {
   const exampleBody = { label: 'Release bot', permissions: ['events:read', 'hooks:write'], expires: '90d' };
-  const listArguments = isOwnOnly ? `{ user_id: '${user.user_id}' }` : '';
+  const listArguments = showsOwnKeysOnly ? `{ user_id: '${user.user_id}' }` : '';
   return [
     {
-      description: isOwnOnly ? 'List your keys' : 'List the keys of everybody',
+      description: showsOwnKeysOnly ? 'List your keys' : 'List the keys of everybody',
       method: 'GET',
-      path: isOwnOnly ? `/keys?user_id=${user.user_id}` : '/keys',
+      path: showsOwnKeysOnly ? `/keys?user_id=${user.user_id}` : '/keys',
       sdk: `keys.list(${listArguments})`,
     },
     {

@@ -65,7 +65,7 @@ export function PermissionGrid({ selectedPermissions, allowedPermissions, onChan
           {permissionAreas.map((area) => (
             <tr key={area}>
               <th scope="row">
-                {areaNames[area].name} <span class="small soft">{areaNames[area].description}</span>
+                {areaTexts[area].name} <span class="small soft">{areaTexts[area].description}</span>
               </th>
               {accessModes.map((accessMode) => {
                 const permission: Permission = `${area}:${accessMode}`;
@@ -73,7 +73,7 @@ export function PermissionGrid({ selectedPermissions, allowedPermissions, onChan
                   <td key={accessMode}>
                     <input
                       type="checkbox"
-                      aria-label={`${accessModeNames[accessMode]} ${areaNames[area].name}`}
+                      aria-label={`${accessModeNames[accessMode]} ${areaTexts[area].name}`}
                       checked={selectedPermissions.includes(permission)}
                       disabled={!allowedPermissions.includes(permission)}
                       onChange={(event) => togglePermission(permission, event.currentTarget.checked)}
@@ -105,7 +105,7 @@ export function maxPermissionsOf(role: Role): readonly Permission[] {
 }
 
 /** Display name and description of each area. */
-const areaNames: Readonly<Record<PermissionArea, { readonly name: string; readonly description: string }>> = {
+const areaTexts: Readonly<Record<PermissionArea, { readonly name: string; readonly description: string }>> = {
   events: { name: 'Events', description: 'the calendar' },
   clients: { name: 'Clients', description: 'whom projects are for, and their contacts' },
   projects: { name: 'Projects', description: 'and what is said in them' },
@@ -126,17 +126,17 @@ export function summarizePermissions(permissions: readonly Permission[]): readon
     if (areas.length === 0) return [];
     const missingAreas = permissionAreas.filter((area) => !areas.includes(area));
     const namesOf = (listedAreas: readonly PermissionArea[]) =>
-      listedAreas.map((area) => areaNames[area].name.toLowerCase()).join(', ');
+      listedAreas.map((area) => areaTexts[area].name.toLowerCase()).join(', ');
     if (missingAreas.length === 0) return [`${verb} everything`];
     return [missingAreas.length < 3 ? `${verb} all but ${namesOf(missingAreas)}` : `${verb} ${namesOf(areas)}`];
   };
   return [...summarizeAreas('Reads', areasOf('read')), ...summarizeAreas('Changes', areasOf('write'))];
 }
 
-type EditKeyDialogProps = { readonly apiKey: ApiKey; readonly onDone: () => void; readonly onClose: () => void };
+type EditKeyDialogProps = { readonly apiKey: ApiKey; readonly onChanged: () => void; readonly onClose: () => void };
 
 /** Dialog that renames a key or removes permissions from it. */
-export function EditKeyDialog({ apiKey, onDone, onClose }: EditKeyDialogProps) {
+export function EditKeyDialog({ apiKey, onChanged, onClose }: EditKeyDialogProps) {
   const [label, setLabel] = useState(apiKey.label);
   const [permissions, setPermissions] = useState(apiKey.permissions);
   const removedCount = apiKey.permissions.length - permissions.length;
@@ -144,7 +144,7 @@ export function EditKeyDialog({ apiKey, onDone, onClose }: EditKeyDialogProps) {
     await client.keys.update(apiKey.id, { label, ...(removedCount > 0 && { permissions }) });
     showToast(removedCount > 0 ? 'Narrowed. It is in force already.' : 'Saved.');
     onClose();
-    onDone();
+    onChanged();
   });
   return (
     <Dialog title="Change a key" isWide onClose={onClose}>

@@ -3,7 +3,7 @@ import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { parseTimestamp } from '../../components/timestamp.tsx';
 
 const MINUTE_MS = 60_000;
-const MINUTE_COUNT = 60;
+const SHOWN_MINUTE_COUNT = 60;
 const BAR_WIDTH = 10;
 const CHART_HEIGHT = 100;
 
@@ -17,8 +17,8 @@ function buildMinuteBars({ minutes }: Overview, now: number): readonly MinuteBar
   );
   const newestMinuteMs =
     parseTimestamp(minutes.at(-1)?.minute ?? '')?.getTime() || Math.floor(now / MINUTE_MS) * MINUTE_MS;
-  return Array.from({ length: MINUTE_COUNT }, (_, index) => {
-    const minuteStartMs = newestMinuteMs - (MINUTE_COUNT - 1 - index) * MINUTE_MS;
+  return Array.from({ length: SHOWN_MINUTE_COUNT }, (_, index) => {
+    const minuteStartMs = newestMinuteMs - (SHOWN_MINUTE_COUNT - 1 - index) * MINUTE_MS;
     const { delivered = '0', failed = '0' } = countsByMinute.get(minuteStartMs) ?? {};
     return { minuteStartMs, delivered: Number(delivered), failed: Number(failed) };
   });
@@ -62,7 +62,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
         <span class="scale small soft number">{scaleMax}</span>
         <span class="scale small soft number low">0</span>
         <svg
-          viewBox={`0 0 ${MINUTE_COUNT * BAR_WIDTH} ${CHART_HEIGHT}`}
+          viewBox={`0 0 ${SHOWN_MINUTE_COUNT * BAR_WIDTH} ${CHART_HEIGHT}`}
           preserveAspectRatio="none"
           aria-hidden="true"
           onPointerLeave={() => setHoveredIndex(undefined)}
@@ -73,7 +73,7 @@ export function MinutesChart({ overview }: { readonly overview: Overview }) {
               class="grid"
               x={0}
               y={Math.min(CHART_HEIGHT - 0.6, gridLineFraction * CHART_HEIGHT)}
-              width={MINUTE_COUNT * BAR_WIDTH}
+              width={SHOWN_MINUTE_COUNT * BAR_WIDTH}
               height={0.6}
             />
           ))}

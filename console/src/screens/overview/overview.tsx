@@ -4,13 +4,13 @@ import type { Hook } from '../../../../packages/sdk/src/hooks.ts';
 import type { Overview } from '../../../../packages/sdk/src/stats.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo } from '../../app/router.ts';
-import { currentSession, isAdmin } from '../../app/session.ts';
+import { isAdmin, requireSession } from '../../app/session.ts';
 import { usePolling, useQuery } from '../../app/use-query.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
 import { formatDuration, parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 import { HookStateBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
-import { formatCount, formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
+import { formatCountWithNoun, formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
 import { FirstSteps } from './onboarding.tsx';
 
@@ -22,7 +22,7 @@ async function loadOverview(signal: AbortSignal) {
     (count) => count === '0',
   );
   const hasNoHooks = hasNoActivity && (await client.hooks.list({ limit: 1 }, { signal })).paging.total_records === 0;
-  return { overview, isFresh: hasNoHooks };
+  return { overview, hasNoHooks };
 }
 
 /** Screen with the delivery metrics of the last hour, and the hooks that are failing or have ended. */
@@ -52,8 +52,8 @@ export default function OverviewScreen() {
     >
       {errorText !== undefined && <Note tone={data === undefined ? 'bad' : 'warn'}>{errorText}</Note>}
       {data === undefined && errorText === undefined && <LoadingSkeleton />}
-      {data?.isFresh === true && <FirstSteps />}
-      {data?.isFresh === false && <Dashboard overview={data.overview} />}
+      {data?.hasNoHooks === true && <FirstSteps />}
+      {data?.hasNoHooks === false && <Dashboard overview={data.overview} />}
     </Page>
   );
 }
@@ -70,7 +70,7 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
         <MetricCard name="Delivered in the last hour" value={Number(deliveredCount).toLocaleString('en')}>
           {deliveredPercent === undefined
             ? 'no attempts'
-            : `${deliveredPercent.toFixed(Number.isInteger(deliveredPercent) ? 0 : 1)} % of ${formatCount(attemptCount, 'attempt')}`}
+            : `${deliveredPercent.toFixed(Number.isInteger(deliveredPercent) ? 0 : 1)} % of ${formatCountWithNoun(attemptCount, 'attempt')}`}
         </MetricCard>
         <MetricCard name="Answered within, p95" value={attemptCount === 0 ? '–' : formatDuration(Number(p95_ms))}>
           {attemptCount === 0 ? 'nothing was sent' : `p50: ${formatDuration(Number(p50_ms))}`}
@@ -140,7 +140,8 @@ function FailingOrEndedHooks({
           ))}
           {unlistedHookCount > 0 && (
             <li class="line small soft">
-              {formatCount(unlistedHookCount, 'more')} among other people’s: <a href={hrefTo('hooks')}>choose whose</a>.
+              {formatCountWithNoun(unlistedHookCount, 'more')} among other people’s:{' '}
+              <a href={hrefTo('hooks')}>choose whose</a>.
             </li>
           )}
         </ul>
@@ -205,7 +206,7 @@ async function findFailingOrEndedHooks(
 }
 
 async function listUserIdsToSearch(signal: AbortSignal): Promise<readonly string[]> {
-  const ownUserId = currentSession().user.user_id;
+  const ownUserId = requireSession().user.user_id;
   if (!isAdmin()) return [ownUserId];
   const { data } = await client.users.list({ limit: MAX_SEARCHED_USERS }, { signal });
   return [ownUserId, ...data.map(({ user_id }) => user_id).filter((userId) => userId !== ownUserId)];

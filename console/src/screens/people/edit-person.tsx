@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation, Role, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentSession, session } from '../../app/session.ts';
+import { requireSession, session } from '../../app/session.ts';
 import { runWithToast, useSubmission } from '../../app/use-query.ts';
 import { Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Select, TextField } from '../../components/field.tsx';
 import { showToast } from '../../components/toast.tsx';
-import { InvitationLinkDialog } from './link.tsx';
+import { ShowInvitationLinkDialog } from './link.tsx';
 
 const roleOptions: readonly { readonly value: Role; readonly text: string; readonly description: string }[] = [
   { value: 'member', text: 'Member', description: 'Sees and changes every record; hooks and keys are their own.' },
@@ -38,7 +38,7 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, onSave, o
   const { submit, isBusy, errorsByField, errorText } = useSubmission(() => onSave(values));
   // Only an owner can assign the role `owner`.
   const assignableRoles = roleOptions.filter(
-    ({ value }) => value !== 'owner' || currentSession().user.role === 'owner',
+    ({ value }) => value !== 'owner' || requireSession().user.role === 'owner',
   );
   const roleHint = isLastOwner
     ? 'The last owner stays one. Make somebody else an owner first.'
@@ -93,9 +93,15 @@ function PersonForm({ initialValues, submitLabel, isLastOwner = false, onSave, o
 }
 
 /** Dialog that creates a user and an invitation link, and then shows the link. */
-export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => void; readonly onClose: () => void }) {
+export function AddPersonDialog({
+  onChanged,
+  onClose,
+}: {
+  readonly onChanged: () => void;
+  readonly onClose: () => void;
+}) {
   const [createdInvitation, setCreatedInvitation] = useState<{ person: User; invitation: IssuedInvitation }>();
-  if (createdInvitation !== undefined) return <InvitationLinkDialog {...createdInvitation} onClose={onClose} />;
+  if (createdInvitation !== undefined) return <ShowInvitationLinkDialog {...createdInvitation} onClose={onClose} />;
   return (
     <Dialog title="Add somebody" onClose={onClose}>
       <PersonForm
@@ -109,7 +115,7 @@ export function AddPersonDialog({ onDone, onClose }: { readonly onDone: () => vo
             setCreatedInvitation({ person, invitation: await client.invitations.create({ user_id: person.user_id }) }),
           );
           if (!isLinkCreated) onClose();
-          onDone();
+          onChanged();
         }}
       />
     </Dialog>
@@ -120,19 +126,19 @@ type ChangePersonDialogProps = {
   readonly person: User;
   /** Whether the account has only one owner. */
   readonly isLastOwner: boolean;
-  readonly onDone: () => void;
+  readonly onChanged: () => void;
   readonly onClose: () => void;
 };
 
 /** Dialog that changes name, email or role of a user. */
-export function ChangePersonDialog({ person, isLastOwner, onDone, onClose }: ChangePersonDialogProps) {
+export function ChangePersonDialog({ person, isLastOwner, onChanged, onClose }: ChangePersonDialogProps) {
   const { email, first_name, last_name, role } = person;
   const previousValues: PersonValues = { email, first_name, last_name, role };
   const saveChanges = async (values: PersonValues) => {
     const updatedUser = await client.users.update(person.user_id, values);
-    const { user, company } = currentSession();
+    const { user, company } = requireSession();
     if (user.user_id === updatedUser.user_id) session.value = { user: updatedUser, company };
-    onDone();
+    onChanged();
   };
   return (
     <Dialog title="Change somebody" onClose={onClose}>

@@ -11,11 +11,11 @@ import { RelativeTime } from '../../components/timestamp.tsx';
 type IssueLinkDialogProps = { readonly person: User; readonly onCreated: () => void; readonly onClose: () => void };
 
 /** Dialog that creates a one-time link for setting a passphrase, and shows the link once. */
-export function IssueLinkDialog({ person, onCreated, onClose }: IssueLinkDialogProps) {
+export function CreateInvitationLinkDialog({ person, onCreated, onClose }: IssueLinkDialogProps) {
   const [invitation, setInvitation] = useState<IssuedInvitation>();
   const [isBusy, setBusy] = useState(false);
   if (invitation !== undefined)
-    return <InvitationLinkDialog invitation={invitation} person={person} onClose={onClose} />;
+    return <ShowInvitationLinkDialog invitation={invitation} person={person} onClose={onClose} />;
   const createLink = async () => {
     setBusy(true);
     await runWithToast(async () => setInvitation(await client.invitations.create({ user_id: person.user_id })));
@@ -45,7 +45,7 @@ type InvitationLinkDialogProps = {
 };
 
 /** Dialog that shows a one-time link. The link cannot be shown again. */
-export function InvitationLinkDialog({ invitation, person, onClose }: InvitationLinkDialogProps) {
+export function ShowInvitationLinkDialog({ invitation, person, onClose }: InvitationLinkDialogProps) {
   return (
     <RevealSecretDialog
       title={`The link for ${displayNameOf(person)}`}

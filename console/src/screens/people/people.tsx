@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { currentSession, isAdmin } from '../../app/session.ts';
+import { isAdmin, requireSession } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
 import { displayNameOf, roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
@@ -13,7 +13,7 @@ import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { Page } from '../../components/page.tsx';
 import { RelativeTime } from '../../components/timestamp.tsx';
 import { AddPersonDialog, ChangePersonDialog } from './edit-person.tsx';
-import { IssueLinkDialog } from './link.tsx';
+import { CreateInvitationLinkDialog } from './link.tsx';
 
 type DialogState =
   | { readonly dialogName: 'add' }
@@ -36,8 +36,8 @@ function AdminsOnly() {
 function PeopleList() {
   const peopleQuery = useQuery((signal) => collectAll(client.users.each({}, { signal })), []);
   const invitationsQuery = useQuery((signal) => collectAll(client.invitations.each({}, { signal })), []);
-  const [openDialog, setOpenDialog] = useState<DialogState>();
-  const closeDialog = () => setOpenDialog(undefined);
+  const [shownDialog, setShownDialog] = useState<DialogState>();
+  const closeDialog = () => setShownDialog(undefined);
   const reloadPeople = () => {
     peopleQuery.reload();
     invitationsQuery.reload();
@@ -47,9 +47,9 @@ function PeopleList() {
     <Page
       title="People"
       intro="Members work with every record of the account. Admins also add people, and see the hooks and keys of all."
-      calls={apiCallsFor(peopleQuery.data?.findLast(({ user_id }) => user_id !== currentSession().user.user_id))}
+      calls={apiCallsFor(peopleQuery.data?.findLast(({ user_id }) => user_id !== requireSession().user.user_id))}
       actions={
-        <Button variant="primary" icon="plus" onClick={() => setOpenDialog({ dialogName: 'add' })}>
+        <Button variant="primary" icon="plus" onClick={() => setShownDialog({ dialogName: 'add' })}>
           Add somebody
         </Button>
       }
@@ -63,7 +63,7 @@ function PeopleList() {
               key={person.user_id}
               person={person}
               invitation={invitationsQuery.data?.find(({ user_id }) => user_id === person.user_id)}
-              onOpen={(dialogName) => setOpenDialog({ dialogName, person })}
+              onOpen={(dialogName) => setShownDialog({ dialogName, person })}
               onWithdraw={async (invitation) => {
                 await runWithToast(
                   () => client.invitations.withdraw(invitation.id),
@@ -80,25 +80,29 @@ function PeopleList() {
           You are alone here. Add somebody: they get a link, choose a passphrase, and see the same calendar.
         </p>
       )}
-      {openDialog?.dialogName === 'add' && <AddPersonDialog onDone={reloadPeople} onClose={closeDialog} />}
-      {openDialog?.dialogName === 'link' && (
-        <IssueLinkDialog person={openDialog.person} onCreated={invitationsQuery.reload} onClose={closeDialog} />
-      )}
-      {openDialog?.dialogName === 'change' && (
-        <ChangePersonDialog
-          person={openDialog.person}
-          isLastOwner={ownerCount < 2}
-          onDone={reloadPeople}
+      {shownDialog?.dialogName === 'add' && <AddPersonDialog onChanged={reloadPeople} onClose={closeDialog} />}
+      {shownDialog?.dialogName === 'link' && (
+        <CreateInvitationLinkDialog
+          person={shownDialog.person}
+          onCreated={invitationsQuery.reload}
           onClose={closeDialog}
         />
       )}
-      {openDialog?.dialogName === 'sessions' && (
-        <Dialog title={`Where ${displayNameOf(openDialog.person)} is signed in`} onClose={closeDialog}>
-          <SessionList userId={openDialog.person.user_id} />
+      {shownDialog?.dialogName === 'change' && (
+        <ChangePersonDialog
+          person={shownDialog.person}
+          isLastOwner={ownerCount < 2}
+          onChanged={reloadPeople}
+          onClose={closeDialog}
+        />
+      )}
+      {shownDialog?.dialogName === 'sessions' && (
+        <Dialog title={`Where ${displayNameOf(shownDialog.person)} is signed in`} onClose={closeDialog}>
+          <SessionList userId={shownDialog.person.user_id} />
         </Dialog>
       )}
-      {openDialog?.dialogName === 'delete' && (
-        <DeletePersonDialog person={openDialog.person} onDone={reloadPeople} onClose={closeDialog} />
+      {shownDialog?.dialogName === 'delete' && (
+        <DeletePersonDialog person={shownDialog.person} onChanged={reloadPeople} onClose={closeDialog} />
       )}
     </Page>
   );
@@ -113,7 +117,7 @@ type PersonRowProps = {
 };
 
 function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
-  const { user } = currentSession();
+  const { user } = requireSession();
   const hasHigherRole = person.role === 'owner' && user.role !== 'owner';
   const isCurrentUser = person.user_id === user.user_id;
   const menuItems: readonly MenuItem[] = [
@@ -123,7 +127,7 @@ function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
       ? []
       : [{ text: 'Withdraw the link', icon: 'undo', onPick: () => onWithdraw(invitation) } as const]),
     { text: 'Sessions…', icon: 'clock', onPick: () => onOpen('sessions') },
-    { text: 'Delete…', icon: 'trash', isDanger: true, onPick: () => onOpen('delete') },
+    { text: 'Delete…', icon: 'trash', isDestructive: true, onPick: () => onOpen('delete') },
   ];
   return (
     <li>
@@ -155,9 +159,9 @@ function PersonRow({ person, invitation, onOpen, onWithdraw }: PersonRowProps) {
   );
 }
 
-type DeletePersonProps = { readonly person: User; readonly onDone: () => void; readonly onClose: () => void };
+type DeletePersonProps = { readonly person: User; readonly onChanged: () => void; readonly onClose: () => void };
 
-function DeletePersonDialog({ person, onDone, onClose }: DeletePersonProps) {
+function DeletePersonDialog({ person, onChanged, onClose }: DeletePersonProps) {
   return (
     <ConfirmDialog
       title={`Delete ${displayNameOf(person)}?`}
@@ -168,7 +172,7 @@ function DeletePersonDialog({ person, onDone, onClose }: DeletePersonProps) {
           () => client.users.delete(person.user_id),
           `${displayNameOf(person)} is gone, the records are here.`,
         );
-        onDone();
+        onChanged();
       }}
     >
       <ul class="bullets">

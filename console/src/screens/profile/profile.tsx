@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { currentSession, isAdmin, session } from '../../app/session.ts';
+import { isAdmin, requireSession, session } from '../../app/session.ts';
 import { ThemeChoice } from '../../app/theme.tsx';
 import { useSubmission } from '../../app/use-query.ts';
 import { roleTones } from '../../app/user-name.ts';
@@ -17,7 +17,7 @@ import './profile.css';
 
 /** Screen with the profile of the current user: name, passphrase, sessions and theme. */
 export default function ProfileScreen() {
-  const { user, company } = currentSession();
+  const { user, company } = requireSession();
   const [passphraseChangeCount, setPassphraseChangeCount] = useState(0);
   const nameChanges = { first_name: user.first_name, last_name: user.last_name };
   const apiCalls: readonly ApiCallExample[] = [
@@ -83,7 +83,7 @@ function ProfileSection({ title, children }: { readonly title: string; readonly 
 }
 
 function NameForm() {
-  const { user, company } = currentSession();
+  const { user, company } = requireSession();
   const [firstName, setFirstName] = useState(user.first_name);
   const [lastName, setLastName] = useState(user.last_name);
   const [email, setEmail] = useState(user.email);
@@ -139,7 +139,7 @@ function NameForm() {
 }
 
 function PassphraseForm({ onChanged }: { readonly onChanged: () => void }) {
-  const { user } = currentSession();
+  const { user } = requireSession();
   const [currentPassphrase, setCurrentPassphrase] = useState('');
   const [newPassphrase, setNewPassphrase] = useState('');
   const { submit, isBusy, errorsByField, errorText } = useSubmission(async () => {

@@ -6,7 +6,7 @@ import { useQuery } from '../../app/use-query.ts';
 /** Progress of a project. `tasks` contains task counts; it is undefined if the percentage was set by hand. */
 export type ProjectProgress = {
   readonly percent: number;
-  readonly tasks?: { readonly total: number; readonly completed: number };
+  readonly taskCounts?: { readonly total: number; readonly completed: number };
 };
 
 /** Returns the progress that was set by hand. Undefined for 0, the default: progress is then computed from tasks. */
@@ -25,7 +25,7 @@ async function computeProgress({ project_id }: Project, signal: AbortSignal): Pr
   const completedCount = totalCount === 0 ? 0 : await countTasks(project_id, 'completed', signal);
   return {
     percent: totalCount === 0 ? 0 : Math.floor((100 * completedCount) / totalCount),
-    tasks: { total: totalCount, completed: completedCount },
+    taskCounts: { total: totalCount, completed: completedCount },
   };
 }
 

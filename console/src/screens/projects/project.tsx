@@ -53,7 +53,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           {project.client_id !== '0' && <a href={hrefTo('clients', project.client_id)}>{project.client_name}</a>}
         </span>
       }
-      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(project)} />}
+      actions={<Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.startDelete(project)} />}
       calls={[
         {
           description: 'Read this project',
@@ -130,7 +130,7 @@ function ProjectDetails({ project, onChange }: ProjectDetailsProps) {
           <NextEvents projectId={project_id} />
         </div>
       </div>
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }
@@ -146,7 +146,7 @@ function ProgressField({
   taskChangeCount: number;
 }) {
   const progress = useProgress([project], taskChangeCount).get(project.project_id);
-  const { tasks } = progress ?? {};
+  const { taskCounts } = progress ?? {};
   return (
     <div>
       <dt>Progress</dt>
@@ -160,9 +160,9 @@ function ProgressField({
           {progress === undefined ? '…' : <ProgressPercent percent={progress.percent} name={project.project_name} />}
         </InlineField>
         <p class="small soft">
-          {tasks === undefined
+          {taskCounts === undefined
             ? 'Set by hand; 0 counts the completed tasks again.'
-            : `${tasks.completed} of ${tasks.total} tasks completed.`}
+            : `${taskCounts.completed} of ${taskCounts.total} tasks completed.`}
         </p>
       </dd>
     </div>

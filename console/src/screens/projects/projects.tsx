@@ -116,13 +116,13 @@ export default function ProjectsScreen() {
             progress={progressById.get(project.project_id)}
             clientField={buildProjectClientField(clientsQuery.data, project)}
             onChange={records.replace}
-            onDelete={() => deletion.begin(project)}
+            onDelete={() => deletion.startDelete(project)}
           />
         )}
         // A project created while the list is filtered by client belongs to that client.
         createRecord={(project_name) => client.projects.create({ project_name, client_id: filters.client_id })}
       />
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }
@@ -166,7 +166,7 @@ function ProjectRow({ project, progress, clientField, onChange, onDelete }: Proj
           label={`More for ${project.project_name}`}
           items={[
             { text: 'Open', icon: 'folder', onPick: () => navigate(detailHref) },
-            { text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete },
+            { text: 'Delete', icon: 'trash', isDestructive: true, onPick: onDelete },
           ]}
         />
       </td>

@@ -48,8 +48,20 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
     'Project',
     isProjectListed ? projectOptions : [{ value: project_id, text: project_name }, ...projectOptions],
   );
-  const { name, start, due, recurring, progress, state, important, archived, hours, tags, description, notes } =
-    taskFields;
+  const {
+    name,
+    start,
+    due,
+    recurring,
+    progress,
+    state,
+    important,
+    archived,
+    estimatedHours,
+    tags,
+    description,
+    notes,
+  } = taskFields;
   return (
     <Page
       title={task.task_name}
@@ -68,7 +80,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           >
             {isCompleted ? 'Open again' : 'Complete'}
           </Button>
-          <Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.begin(task)} />
+          <Button variant="danger" icon="trash" label="Delete" onClick={() => deletion.startDelete(task)} />
         </>
       }
       calls={[
@@ -121,7 +133,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
               </dd>
             </div>
           </FieldList>
-          <FieldList {...fieldProps} fields={[state, important, archived, hours, tags]}>
+          <FieldList {...fieldProps} fields={[state, important, archived, estimatedHours, tags]}>
             <div>
               <dt>Completed</dt>
               <dd>
@@ -137,7 +149,7 @@ function TaskDetails({ task, onChange }: { readonly task: Task; readonly onChang
           </FieldList>
         </section>
       </div>
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }

@@ -1,7 +1,7 @@
 import type { Team, TeamChanges } from '../../../../packages/sdk/src/resources.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
-import { currentSession, isAdmin } from '../../app/session.ts';
+import { isAdmin, requireSession } from '../../app/session.ts';
 import { ColorDot } from '../../components/badge.tsx';
 import { Menu } from '../../components/menu.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';
@@ -21,7 +21,7 @@ const teamResource: EditableResource<Team, TeamChanges> & DeletableResource<Team
   resource: client.teams,
   idOf: ({ team_id }) => team_id,
   nameOf: ({ team_name }) => team_name,
-  findWarning: async () => ({
+  findDeleteWarning: async () => ({
     confirmLabel: 'Delete',
     text: 'What it is assigned to stays, without it, and so do the people in it. This cannot be taken back.',
   }),
@@ -33,7 +33,7 @@ const teamNameField = defineTextField<Team, TeamChanges>('team_name', 'Name');
 export default function TeamsScreen() {
   const filters = { limit: RECORDS_PER_PAGE, offset: readPageOffset() };
   const records = useRecords((signal) => listFullPage(client.teams, filters, signal), [filters], teamResource.idOf);
-  const exampleTeam = { team_name: 'Foundry', users: [currentSession().user.user_id] };
+  const exampleTeam = { team_name: 'Foundry', users: [requireSession().user.user_id] };
   const deletion = useDelete(teamResource, { onDeleted: records.remove, onRestored: records.append });
   return (
     <Page
@@ -65,14 +65,19 @@ export default function TeamsScreen() {
         }
         renderRow={(team) =>
           isAdmin() ? (
-            <TeamRow key={team.team_id} team={team} onChange={records.replace} onDelete={() => deletion.begin(team)} />
+            <TeamRow
+              key={team.team_id}
+              team={team}
+              onChange={records.replace}
+              onDelete={() => deletion.startDelete(team)}
+            />
           ) : (
             <ReadOnlyTeamRow key={team.team_id} team={team} />
           )
         }
         createRecord={isAdmin() ? (team_name) => client.teams.create({ team_name }) : undefined}
       />
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }
@@ -99,7 +104,7 @@ function TeamRow({ team, onChange, onDelete }: TeamRowProps) {
       <td class="more">
         <Menu
           label={`More for ${team.team_name}`}
-          items={[{ text: 'Delete', icon: 'trash', isDanger: true, onPick: onDelete }]}
+          items={[{ text: 'Delete', icon: 'trash', isDestructive: true, onPick: onDelete }]}
         />
       </td>
     </tr>

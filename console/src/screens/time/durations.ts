@@ -1,18 +1,18 @@
-const MINUTE_S = 60;
-const HOUR_S = 3_600;
+const SECONDS_PER_MINUTE = 60;
+const SECONDS_PER_HOUR = 3_600;
 
 /** Maximum duration of the time entries of one user on one day, in seconds. */
-export const MAX_SECONDS_PER_DAY = 24 * HOUR_S;
+export const MAX_SECONDS_PER_DAY = 24 * SECONDS_PER_HOUR;
 
 /** Formats seconds as hours and minutes, `1:05`; less than a minute is formatted with seconds, `0:00:45`. */
 export function formatHoursAndMinutes(seconds: number): string {
   const padToTwoDigits = (value: number) => String(value).padStart(2, '0');
-  const totalMinutes = Math.floor(seconds / MINUTE_S);
+  const totalMinutes = Math.floor(seconds / SECONDS_PER_MINUTE);
   const formattedTime = `${Math.floor(totalMinutes / 60)}:${padToTwoDigits(totalMinutes % 60)}`;
   return totalMinutes === 0 && seconds > 0 ? `${formattedTime}:${padToTwoDigits(seconds)}` : formattedTime;
 }
 
-const CLOCK_PATTERN = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
+const HOURS_COLON_MINUTES_PATTERN = /^(\d{0,5}):([0-5]\d)(?::([0-5]\d))?$/;
 const WHOLE_NUMBER_PATTERN = /^\d{1,5}$/;
 const DECIMAL_PATTERN = /^\d{0,5}[.,]\d{1,4}$/;
 const HOURS_AND_MINUTES_PATTERN = /^(\d{1,5}) ?h(?:rs?|ours?)? ?([0-5]?\d)$/;
@@ -31,16 +31,16 @@ export const DURATION_FORMAT_HINT = 'Write the time as 1:30, 1.5, 1h 30m or 90m.
 export function parseDuration(text: string): number | undefined {
   const normalizedText = text.trim().toLowerCase().replace(/\s+/g, ' ');
   if (WHOLE_NUMBER_PATTERN.test(normalizedText))
-    return toSeconds(normalizedText, isBareMinutes(normalizedText) ? MINUTE_S : HOUR_S);
-  if (DECIMAL_PATTERN.test(normalizedText)) return toSeconds(normalizedText, HOUR_S);
+    return toSeconds(normalizedText, isBareMinutes(normalizedText) ? SECONDS_PER_MINUTE : SECONDS_PER_HOUR);
+  if (DECIMAL_PATTERN.test(normalizedText)) return toSeconds(normalizedText, SECONDS_PER_HOUR);
   const match =
-    CLOCK_PATTERN.exec(normalizedText) ??
+    HOURS_COLON_MINUTES_PATTERN.exec(normalizedText) ??
     HOURS_AND_MINUTES_PATTERN.exec(normalizedText) ??
     UNITS_PATTERN.exec(normalizedText);
   const [matchedText = '', hours, minutes, seconds] = match ?? [];
   // Reject `1.5h 10m` and `1h 75m`, which are probably typing errors.
   if (matchedText === '' || (hours && minutes && (/[.,]/.test(hours) || Number(minutes) >= 60))) return undefined;
-  return toSeconds(hours, HOUR_S) + toSeconds(minutes, MINUTE_S) + toSeconds(seconds, 1);
+  return toSeconds(hours, SECONDS_PER_HOUR) + toSeconds(minutes, SECONDS_PER_MINUTE) + toSeconds(seconds, 1);
 }
 
 const isBareMinutes = (numberText: string) => Number(numberText) > MAX_BARE_HOURS;

@@ -1,5 +1,5 @@
 import type { TimeEntry, TimeEntryChanges } from '../../../../packages/sdk/src/resources.ts';
-import { dayOrEmpty, formatDay } from '../../app/calendar-dates.ts';
+import { dayOrEmpty, formatDayAndTime } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { collectAll } from '../../app/use-query.ts';
 import { type DeletableResource, toCreateInput } from '../../records/delete-with-undo.tsx';
@@ -33,7 +33,7 @@ export async function requireDayTotalWithinLimit({ user_id, date, entry_id, seco
   const totalSeconds = otherEntries.reduce((sum, otherEntry) => sum + Number(otherEntry.seconds), seconds);
   if (totalSeconds <= MAX_SECONDS_PER_DAY) return;
   throw new DayTooLongError(
-    `That makes ${formatHoursAndMinutes(totalSeconds)} on ${formatDay(date)}. A day has 24 hours.`,
+    `That makes ${formatHoursAndMinutes(totalSeconds)} on ${formatDayAndTime(date)}. A day has 24 hours.`,
   );
 }
 
@@ -61,7 +61,7 @@ export const timeEntryResource: EditableResource<TimeEntry, TimeEntryChanges> & 
   resource: timeEntriesWithDayLimit,
   idOf: ({ entry_id }) => entry_id,
   nameOf: ({ task_name, seconds }) => `${formatHoursAndMinutes(Number(seconds))} on ${task_name}`,
-  findWarning: async () => undefined,
+  findDeleteWarning: async () => undefined,
   recreate: (entry) => client.timeEntries.create(entry.task_id, toCreateInput(entry)),
 };
 
@@ -74,9 +74,11 @@ const durationField: FieldDefinition<TimeEntry, TimeEntryChanges> = {
 
 /** Editable fields of a time entry. */
 export const timeEntryFields = {
-  time: durationField,
+  duration: durationField,
   date: defineDateField<TimeEntry, TimeEntryChanges>('date', 'Day'),
-  description: defineTextField<TimeEntry, TimeEntryChanges>('description', 'Description', { empty: 'What was done' }),
+  description: defineTextField<TimeEntry, TimeEntryChanges>('description', 'Description', {
+    emptyText: 'What was done',
+  }),
 };
 
 /** Whether a time entry is a running timer. */

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { TimeEntry } from '../../../../packages/sdk/src/resources.ts';
-import { formatDay, formatDayRange, plusDays, today } from '../../app/calendar-dates.ts';
+import { formatDayAndTime, formatDayRange, plusDays, today } from '../../app/calendar-dates.ts';
 import { client } from '../../app/client.ts';
 import { listFullPage } from '../../app/full-page-navigation.ts';
 import { describeFieldError } from '../../app/optimistic-update.ts';
 import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
-import { currentSession } from '../../app/session.ts';
+import { requireSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
 import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -39,7 +39,7 @@ function readMonday(): string {
 export default function TimeScreen() {
   const monday = readMonday();
   const sunday = plusDays(monday, 6);
-  const user_id = currentSession().user.user_id;
+  const user_id = requireSession().user.user_id;
   const filters = { user_id, date_from: compactDay(monday), date_to: compactDay(sunday), limit: 1000 };
   const records = useRecords(
     (signal) => listFullPage(client.timeEntries, filters, signal),
@@ -60,7 +60,7 @@ export default function TimeScreen() {
   };
   const deletion = useDelete(timeEntryResource, { onDeleted: reloadEntries, onRestored: reloadEntries });
   const finishedEntries = records.rows?.filter((entry) => !isRunningTimer(entry));
-  const showWeek = (days: number) => updateQueryParams({ week: plusDays(monday, days) });
+  const moveByDays = (dayOffset: number) => updateQueryParams({ week: plusDays(monday, dayOffset) });
   return (
     <Page
       title="Time"
@@ -82,9 +82,9 @@ export default function TimeScreen() {
         (errorText) => errorText !== undefined && <Note tone="bad">{errorText}</Note>,
       )}
       <div class="row weeks">
-        <Button icon="chevron" label="The week before" onClick={() => showWeek(-7)} />
+        <Button icon="chevron" label="The week before" onClick={() => moveByDays(-7)} />
         <strong>{formatDayRange(monday, sunday)}</strong>
-        <Button icon="chevron" label="The week after" onClick={() => showWeek(7)} />
+        <Button icon="chevron" label="The week after" onClick={() => moveByDays(7)} />
         <Button onClick={() => updateQueryParams({ week: '' })}>This week</Button>
       </div>
       {records.errorText !== undefined && <Note tone="bad">{records.errorText}</Note>}
@@ -112,7 +112,7 @@ export default function TimeScreen() {
               <InlineField
                 editableResource={timeEntryResource}
                 record={entry}
-                field={timeEntryFields.time}
+                field={timeEntryFields.duration}
                 onChange={reloadEntries}
               />
               <a href={hrefTo('tasks', entry.task_id)}>{entry.task_name}</a>
@@ -128,7 +128,7 @@ export default function TimeScreen() {
                 variant="quiet"
                 icon="trash"
                 label={`Delete ${timeEntryResource.nameOf(entry)}`}
-                onClick={() => deletion.begin(entry)}
+                onClick={() => deletion.startDelete(entry)}
               />
             </li>
           ))}
@@ -140,7 +140,7 @@ export default function TimeScreen() {
           onAdd={reloadEntries}
         />
       </section>
-      {deletion.question}
+      {deletion.confirmDialog}
     </Page>
   );
 }
@@ -166,7 +166,7 @@ function WeekSheet({ weekEntries, monday }: { readonly weekEntries: readonly Tim
         <tr>
           <th>Task</th>
           {days.map((day, index) => (
-            <th key={day} class="number" title={formatDay(day)}>
+            <th key={day} class="number" title={formatDayAndTime(day)}>
               {DAY_NAMES[index]} {Number(day.slice(8))}
             </th>
           ))}
@@ -225,7 +225,7 @@ function EntryForm({ tasks, day, onAdd }: EntryFormProps) {
     const seconds = parseDuration(timeText) ?? 0;
     setBusy(true);
     try {
-      await requireDayTotalWithinLimit({ user_id: currentSession().user.user_id, date: date || day, seconds });
+      await requireDayTotalWithinLimit({ user_id: requireSession().user.user_id, date: date || day, seconds });
       await client.timeEntries.create(taskId, { seconds, date: compactDay(date || day), description });
       setTimeText('');
       setDescription('');

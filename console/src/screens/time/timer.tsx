@@ -23,12 +23,13 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
   const [correctionReason, setCorrectionReason] = useState<string>();
   usePolling(1_000, () => setNow(Date.now()));
   const stopOrDiscardTimer = async () => {
-    const elapsedS = elapsedSecondsOf(timer, Date.now());
-    if (elapsedS < 0) return setCorrectionReason('The clock is behind the start of this timer.');
+    const elapsedSeconds = elapsedSecondsOf(timer, Date.now());
+    if (elapsedSeconds < 0) return setCorrectionReason('The clock is behind the start of this timer.');
     setBusy(true);
     try {
-      if (elapsedS < MIN_TIMER_S) await discardTimer(timer, onEnded, 'Timer discarded: it ran for less than a minute.');
-      else await stopTimer(timer, elapsedS);
+      if (elapsedSeconds < MIN_TIMER_SECONDS)
+        await discardTimer(timer, onEnded, 'Timer discarded: it ran for less than a minute.');
+      else await stopTimer(timer, elapsedSeconds);
       onEnded();
     } catch (error) {
       if (error instanceof DayTooLongError) setCorrectionReason(error.message);
@@ -57,7 +58,7 @@ export function RunningTimer({ timer, onEnded }: RunningTimerProps) {
 }
 
 /** A timer that has run for less than this time is discarded: it was probably started by mistake. */
-const MIN_TIMER_S = 60;
+const MIN_TIMER_SECONDS = 60;
 
 type CorrectionFormProps = RunningTimerProps & { readonly reason: string };
 

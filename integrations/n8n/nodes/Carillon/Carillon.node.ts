@@ -32,20 +32,20 @@ export class Carillon implements INodeType {
 
   async execute(this: IExecuteFunctions): Promise<INodeExecutionData[][]> {
     const results: INodeExecutionData[] = [];
-    for (const item of this.getInputData().keys()) {
+    for (const itemIndex of this.getInputData().keys()) {
       try {
-        const resource = resources[this.getNodeParameter('resource', item) as string];
-        const operation = resource?.operations[this.getNodeParameter('operation', item) as string];
+        const resource = resources[this.getNodeParameter('resource', itemIndex) as string];
+        const operation = resource?.operations[this.getNodeParameter('operation', itemIndex) as string];
         if (resource === undefined || operation === undefined) {
-          throw new NodeOperationError(this.getNode(), 'There is no such operation.', { itemIndex: item });
+          throw new NodeOperationError(this.getNode(), 'There is no such operation.', { itemIndex });
         }
-        const records = await perform(this, resource, operation, item);
-        results.push(...records.map((json) => ({ json, pairedItem: { item } })));
+        const records = await perform(this, resource, operation, itemIndex);
+        results.push(...records.map((json) => ({ json, pairedItem: { item: itemIndex } })));
       } catch (error) {
-        const failure = new NodeApiError(this.getNode(), error as JsonObject, { itemIndex: item });
+        const failure = new NodeApiError(this.getNode(), error as JsonObject, { itemIndex });
         if (!this.continueOnFail()) throw failure;
         const { message, httpCode } = failure;
-        results.push({ json: { error: message, status: httpCode ?? null }, pairedItem: { item } });
+        results.push({ json: { error: message, status: httpCode ?? null }, pairedItem: { item: itemIndex } });
       }
     }
     return [results];

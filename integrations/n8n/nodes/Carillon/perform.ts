@@ -10,12 +10,12 @@ export async function perform(
   context: IExecuteFunctions,
   resource: Resource,
   operation: Operation,
-  item: number,
+  itemIndex: number,
 ): Promise<IDataObject[]> {
   const { method, pathKind, fieldSet } = operation;
-  if (pathKind === 'all' && method === 'GET') return listRecords(context, resource, item);
-  const body = fieldSet === undefined ? operation.body : readInputFields(context, resource, fieldSet, item);
-  const path = pathOf(context, resource, operation, item);
+  if (pathKind === 'all' && method === 'GET') return listRecords(context, resource, itemIndex);
+  const body = fieldSet === undefined ? operation.body : readInputFields(context, resource, fieldSet, itemIndex);
+  const path = pathOf(context, resource, operation, itemIndex);
   const { data } = await callForBody(context, {
     method,
     path,
@@ -28,11 +28,18 @@ function pathOf(
   context: IExecuteFunctions,
   { plural, key, parent }: Resource,
   { pathKind }: Operation,
-  item: number,
+  itemIndex: number,
 ): string {
-  const id = (name: string) => encodeURIComponent(String(context.getNodeParameter(name, item)).trim());
-  const below = { all: () => '', one: () => `/${id(key)}`, parent: () => `/${id(parent ?? key)}` };
-  return pathKind === 'restore' ? `/${plural}/${id(key)}/restore` : `/${plural}${below[pathKind]()}`;
+  const readIdParameter = (name: string) =>
+    encodeURIComponent(String(context.getNodeParameter(name, itemIndex)).trim());
+  const pathBelowResource = {
+    all: () => '',
+    one: () => `/${readIdParameter(key)}`,
+    parent: () => `/${readIdParameter(parent ?? key)}`,
+  };
+  return pathKind === 'restore'
+    ? `/${plural}/${readIdParameter(key)}/restore`
+    : `/${plural}${pathBelowResource[pathKind]()}`;
 }
 
 /** Returns the values of the input fields that the user has filled in, in the service's format. */
@@ -40,12 +47,12 @@ function readInputFields(
   context: IExecuteFunctions,
   resource: Resource,
   fieldSet: 'creation' | 'change' | 'filters',
-  item: number,
+  itemIndex: number,
 ): IDataObject {
-  const optional = context.getNodeParameter(fieldSet, item, {}) as IDataObject;
+  const optionalValues = context.getNodeParameter(fieldSet, itemIndex, {}) as IDataObject;
   const input: IDataObject = {};
   for (const field of resource[fieldSet]) {
-    const value = field.required ? context.getNodeParameter(field.name, item) : optional[field.name];
+    const value = field.required ? context.getNodeParameter(field.name, itemIndex) : optionalValues[field.name];
     if (value !== undefined) input[field.name] = toServiceFormat(field, value);
   }
   return input;
@@ -66,18 +73,18 @@ function toServiceFormat({ form }: Field, value: unknown): IDataObject[string] {
   return form === 'day' ? day.replaceAll('-', '') : `${day} ${time}`;
 }
 
-async function listRecords(context: IExecuteFunctions, resource: Resource, item: number): Promise<IDataObject[]> {
-  const returnsAll = context.getNodeParameter('returnAll', item) as boolean;
-  const max = returnsAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', item) as number);
-  const filters = readInputFields(context, resource, 'filters', item);
+async function listRecords(context: IExecuteFunctions, resource: Resource, itemIndex: number): Promise<IDataObject[]> {
+  const returnsAll = context.getNodeParameter('returnAll', itemIndex) as boolean;
+  const maxRecords = returnsAll ? Number.POSITIVE_INFINITY : (context.getNodeParameter('limit', itemIndex) as number);
+  const filters = readInputFields(context, resource, 'filters', itemIndex);
   const records: IDataObject[] = [];
   let after: string | undefined;
   do {
-    const limit = Math.min(MAX_PAGE_SIZE, max - records.length);
+    const limit = Math.min(MAX_PAGE_SIZE, maxRecords - records.length);
     const qs = { ...filters, limit, ...(after === undefined ? {} : { after }) };
     const { body, next } = await callOrThrow(context, { method: 'GET', path: `/${resource.plural}`, qs });
     records.push(...(body.data as IDataObject[]));
     after = next;
-  } while (after !== undefined && records.length < max);
+  } while (after !== undefined && records.length < maxRecords);
   return records;
 }

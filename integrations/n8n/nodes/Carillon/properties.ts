@@ -18,7 +18,7 @@ const optionLabels: Record<string, string> = {
 };
 
 /** Titles of the operations whose title is not derived from their name. */
-const OPERATION_NAMES: Record<string, string> = { getAll: 'Get Many' };
+const SPECIAL_OPERATION_TITLES: Record<string, string> = { getAll: 'Get Many' };
 
 /** Input fields that n8n's editor shows, derived from the service's table of operations. */
 export const properties: INodeProperties[] = [
@@ -104,9 +104,9 @@ function propertiesOf(resource: Resource): INodeProperties[] {
 }
 
 function operationOption(name: string, resource: Resource): INodePropertyOptions {
-  const title = OPERATION_NAMES[name] ?? titleOf(name);
-  const resourceType = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
-  return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${resourceType}` };
+  const title = SPECIAL_OPERATION_TITLES[name] ?? titleOf(name);
+  const nounPhrase = name === 'getAll' ? resource.plural : `a ${resource.name}`.replace(/^a (?=[aeio])/, 'an ');
+  return { name: title, value: name, action: `${title[0]}${title.slice(1).toLowerCase()} ${nounPhrase}` };
 }
 
 function textProperty(
@@ -132,8 +132,8 @@ function collectionProperty(
 function propertyOf({ name, says, form, words: values = [] }: Field): INodeProperties {
   const description = says.replace(/\.$/, '') + (form === 'ids' ? ': user IDs, separated by commas' : '');
   const options = values.map((value) => ({ name: optionLabels[value] ?? titleOf(value), value }));
-  const chosen = form === 'word' ? { options, default: values[0] ?? '' } : {};
-  return { displayName: displayNameOf(name), name, description, ...propertyTypes[form], ...chosen };
+  const optionProperties = form === 'word' ? { options, default: values[0] ?? '' } : {};
+  return { displayName: displayNameOf(name), name, description, ...propertyTypes[form], ...optionProperties };
 }
 
 function displayNameOf(field: string): string {

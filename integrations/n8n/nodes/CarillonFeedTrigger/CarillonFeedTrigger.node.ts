@@ -49,16 +49,16 @@ export class CarillonFeedTrigger implements INodeType {
       kinds: this.getNodeParameter('kinds') as string[],
       scope: this.getNodeParameter('scope') as string,
     };
-    const stored = this.getWorkflowStaticData('node');
+    const staticData = this.getWorkflowStaticData('node');
     // Fetch the cursor before following the feed: a missing permission then fails the activation, and n8n saves the
     // cursor with the activation.
-    stored.cursor ??= await fetchEndOfFeed(this, feedFilter.scope);
+    staticData.cursor ??= await fetchEndOfFeed(this, feedFilter.scope);
 
-    const closing = new AbortController();
-    const closeFunction = async () => closing.abort();
+    const closeController = new AbortController();
+    const closeFunction = async () => closeController.abort();
     const start = async () => {
       // n8n shows an emitted error, and activates the workflow again after a while.
-      followFeed(this, feedFilter, closing.signal).catch((error: Error) => this.emitError(error));
+      followFeed(this, feedFilter, closeController.signal).catch((error: Error) => this.emitError(error));
     };
     // In the editor n8n waits for the first occurrence and calls `start` itself.
     if (this.getMode() === 'manual') return { closeFunction, manualTriggerFunction: start };

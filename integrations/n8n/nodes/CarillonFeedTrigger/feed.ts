@@ -1,8 +1,15 @@
 import { type IDataObject, type ITriggerFunctions, sleep } from 'n8n-workflow';
-import { call, callForBody, messageOf, type ServiceRequest, type ServiceResponse, toApiError } from '../parts/call';
+import {
+  callForBody,
+  callService,
+  messageOf,
+  type ServiceRequest,
+  type ServiceResponse,
+  toApiError,
+} from '../parts/call';
 
 /** Long polling: the service holds a call open for up to this time. */
-const WAIT_S = 25;
+const LONG_POLL_WAIT_S = 25;
 /** The timeout of a call is the long-polling wait plus this margin. */
 const TIMEOUT_MARGIN_MS = 15_000;
 
@@ -11,7 +18,7 @@ const INITIAL_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
 
 /** Maximum number of entries per page of the feed. The records of a page are fetched concurrently. */
-const MAX_ENTRIES = 25;
+const MAX_ENTRIES_PER_PAGE = 25;
 
 /** Filter of the feed. An empty list of kinds means all kinds. */
 export type FeedFilter = { kinds: string[]; scope: string };
@@ -36,23 +43,23 @@ export async function followFeed(
   signal: AbortSignal,
 ): Promise<void> {
   const { kinds, scope } = feedFilter;
-  const stored = context.getWorkflowStaticData('node');
+  const staticData = context.getWorkflowStaticData('node');
   while (!signal.aborted) {
-    const qs = { after: stored.cursor, scope, wait: WAIT_S, limit: MAX_ENTRIES };
+    const qs = { after: staticData.cursor, scope, wait: LONG_POLL_WAIT_S, limit: MAX_ENTRIES_PER_PAGE };
     const response = await callWithRetry(context, { method: 'GET', path: '/notifications', qs, signal });
     if (response === undefined) return;
     if (response.status === 200) {
       const { data, next } = response.body as unknown as FeedPage;
-      const wanted = data.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind));
-      const items = await Promise.all(wanted.map((entry) => fetchItem(context, entry, signal)));
+      const wantedEntries = data.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind));
+      const items = await Promise.all(wantedEntries.map((entry) => fetchItem(context, entry, signal)));
       if (signal.aborted) return;
-      stored.cursor = next;
-      const found = items.filter((item) => item !== undefined);
-      if (found.length > 0) context.emit([context.helpers.returnJsonArray(found)]);
+      staticData.cursor = next;
+      const foundItems = items.filter((item) => item !== undefined);
+      if (foundItems.length > 0) context.emit([context.helpers.returnJsonArray(foundItems)]);
     } else {
       // Not 200: retention has deleted entries after the cursor (X2), so continue at the current end.
       reportError(context, response);
-      stored.cursor = await fetchEndOfFeed(context, scope);
+      staticData.cursor = await fetchEndOfFeed(context, scope);
     }
   }
 }
@@ -94,7 +101,7 @@ async function callWithRetry(
 
 async function tryCall(context: ITriggerFunctions, request: ServiceRequest): Promise<ServiceResponse | undefined> {
   try {
-    return await call(context, { ...request, timeoutMs: WAIT_S * 1_000 + TIMEOUT_MARGIN_MS });
+    return await callService(context, { ...request, timeoutMs: LONG_POLL_WAIT_S * 1_000 + TIMEOUT_MARGIN_MS });
   } catch (error) {
     if (!request.signal?.aborted)
       context.logger.warn(`The Carillon feed cannot reach the service: ${messageOf(error)}`);

@@ -1,13 +1,13 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
-import { call, callForBody, messageOf, toApiError } from '../parts/call';
+import { callForBody, callService, messageOf, toApiError } from '../parts/call';
 
 /** The hook that a workflow needs: target URL and kind. */
 export type WantedHook = { target: string; kind: string };
 
 /** The workflow's static data, which n8n stores with the workflow. */
-type StoredData = IDataObject & { hookId?: string };
+type StaticData = IDataObject & { hookId?: string };
 
-const storedData = (context: IHookFunctions): StoredData => context.getWorkflowStaticData('node');
+const getStaticData = (context: IHookFunctions): StaticData => context.getWorkflowStaticData('node');
 
 /** Whether the workflow's hook is live and has the wanted target and kind. */
 export async function isSubscribed(context: IHookFunctions, wanted: WantedHook): Promise<boolean> {
@@ -27,7 +27,7 @@ export async function subscribe(context: IHookFunctions, wanted: WantedHook): Pr
     if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target))
       await deleteHook(context, hook.id);
   }
-  storedData(context).hookId = await createHook(context, wanted);
+  getStaticData(context).hookId = await createHook(context, wanted);
 }
 
 /**
@@ -36,9 +36,9 @@ export async function subscribe(context: IHookFunctions, wanted: WantedHook): Pr
  * then not save the static data.
  */
 export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
-  const stored = storedData(context);
-  const { hookId } = stored;
-  delete stored.hookId;
+  const staticData = getStaticData(context);
+  const { hookId } = staticData;
+  delete staticData.hookId;
   try {
     if (hookId !== undefined) await deleteHook(context, hookId);
     return true;
@@ -51,9 +51,9 @@ export async function unsubscribe(context: IHookFunctions): Promise<boolean> {
 }
 
 async function fetchStoredHook(context: IHookFunctions): Promise<IDataObject | undefined> {
-  const { hookId } = storedData(context);
+  const { hookId } = getStaticData(context);
   if (hookId === undefined) return undefined;
-  const answer = await call(context, { method: 'GET', path: `/hooks/${hookId}` });
+  const answer = await callService(context, { method: 'GET', path: `/hooks/${hookId}` });
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw toApiError(context, answer);
   return answer.body.data as IDataObject;
@@ -70,7 +70,7 @@ function originOf(address: unknown): string {
 /** Restores a hook if it has ended. Returns false if its target is taken or the hook no longer exists. */
 async function ensureLive(context: IHookFunctions, hook: IDataObject): Promise<boolean> {
   if (hook.state !== 'ended') return true;
-  const answer = await call(context, { method: 'POST', path: `/hooks/${hook.id}/restore` });
+  const answer = await callService(context, { method: 'POST', path: `/hooks/${hook.id}/restore` });
   if (answer.status === 200) return true;
   if (answer.status === 404 || answer.status === 409) return false;
   throw toApiError(context, answer);
@@ -82,14 +82,14 @@ async function createHook(context: IHookFunctions, wanted: WantedHook): Promise<
     path: '/hooks',
     body: { target_url: wanted.target, event: wanted.kind },
   } as const;
-  const answer = await call(context, request);
+  const answer = await callService(context, request);
   if (answer.status === 201) return String(answer.body.id);
   // 409: another hook has this target (C12). A hook of this user is reused, because its id was lost; a hook of another
   // user is an error.
-  const other = answer.status === 409 ? await findOwnHookAt(context, wanted.target) : undefined;
-  if (other === undefined) throw toApiError(context, answer);
-  if (matchesWantedHook(other, wanted)) return String(other.id);
-  await deleteHook(context, other.id);
+  const existingHook = answer.status === 409 ? await findOwnHookAt(context, wanted.target) : undefined;
+  if (existingHook === undefined) throw toApiError(context, answer);
+  if (matchesWantedHook(existingHook, wanted)) return String(existingHook.id);
+  await deleteHook(context, existingHook.id);
   return String((await callForBody(context, request)).id);
 }
 
@@ -103,6 +103,6 @@ async function findOwnHookAt(context: IHookFunctions, target: string): Promise<I
 }
 
 async function deleteHook(context: IHookFunctions, hookId: unknown): Promise<void> {
-  const answer = await call(context, { method: 'DELETE', path: `/hooks/${hookId}` });
+  const answer = await callService(context, { method: 'DELETE', path: `/hooks/${hookId}` });
   if (answer.status !== 200 && answer.status !== 404) throw toApiError(context, answer);
 }

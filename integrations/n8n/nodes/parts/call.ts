@@ -33,7 +33,7 @@ export async function baseUrlOf(context: NodeContext): Promise<string> {
 }
 
 /** Calls the service with the key. The key is only sent to the base URL, so redirects are not followed. */
-export async function call(context: NodeContext, request: ServiceRequest): Promise<ServiceResponse> {
+export async function callService(context: NodeContext, request: ServiceRequest): Promise<ServiceResponse> {
   const { method, path, qs, body, timeoutMs = 30_000, signal } = request;
   const response = await context.helpers.httpRequestWithAuthentication.call(context, 'carillonApi', {
     method,
@@ -67,7 +67,7 @@ export async function callForBody(context: NodeContext, request: ServiceRequest)
 
 /** Like `callForBody`, but returns the whole response, with the cursor of the next page. */
 export async function callOrThrow(context: NodeContext, request: ServiceRequest): Promise<ServiceResponse> {
-  const answer = await call(context, request);
+  const answer = await callService(context, request);
   if (answer.status >= 200 && answer.status < 300) return answer;
   throw toApiError(context, answer);
 }

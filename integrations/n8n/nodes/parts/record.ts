@@ -1,5 +1,5 @@
 import type { IDataObject } from 'n8n-workflow';
-import { baseUrlOf, call, type NodeContext, toApiError } from './call';
+import { baseUrlOf, callService, type NodeContext, toApiError } from './call';
 import { resourceTypes } from './table';
 
 /** Address of a record: the plural of its resource type, and its id. */
@@ -23,7 +23,7 @@ export async function fetchRecord(
   context: NodeContext,
   { plural, id }: RecordAddress,
 ): Promise<IDataObject | undefined> {
-  const answer = await call(context, { method: 'GET', path: `/${plural}/${id}` });
+  const answer = await callService(context, { method: 'GET', path: `/${plural}/${id}` });
   if (answer.status === 404) return undefined;
   if (answer.status !== 200) throw toApiError(context, answer);
   return answer.body.data as IDataObject;

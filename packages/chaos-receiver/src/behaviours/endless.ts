@@ -120,24 +120,24 @@ const getTwiceGzippedZeros = createCachedCompression(async () => {
 
 type CompressionBomb = {
   readonly encoding: string;
-  readonly getContent: () => Promise<Buffer>;
+  readonly getCompressedBytes: () => Promise<Buffer>;
   /** Number of times the content is sent; default 1. Decoders of gzip and Zstandard read the copies as one stream. */
   readonly repeatCount?: number;
   /** Size and content of the decompressed body. It ends the sentence of the description. */
-  readonly decompressedSize: string;
+  readonly sizeDescription: string;
 };
 
 const defineCompressionBomb = ({
   encoding,
-  getContent,
+  getCompressedBytes,
   repeatCount = 1,
-  decompressedSize,
+  sizeDescription,
 }: CompressionBomb): BehaviourDefinition => ({
-  description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${decompressedSize}.`,
+  description: `Responds 200 with \`Content-Encoding: ${encoding}\` and a body that decompresses to ${sizeDescription}.`,
   senderSees: 200,
   async run(connection) {
     connection.write(formatResponseHead('200 OK', `Content-Encoding: ${encoding}`));
-    const bytes = await Promise.race([getContent(), connection.senderClosed]);
+    const bytes = await Promise.race([getCompressedBytes(), connection.senderClosed]);
     if (bytes !== undefined) await connection.writeRepeatedly(bytes, repeatCount);
     connection.end();
   },
@@ -147,29 +147,29 @@ const defineCompressionBomb = ({
 export const compressionBombs: readonly Behaviour[] = toBehaviourList({
   'bomb-gzip': defineCompressionBomb({
     encoding: 'gzip',
-    getContent: getGzippedZeros,
+    getCompressedBytes: getGzippedZeros,
     repeatCount: 160,
-    decompressedSize: '10 GiB of zeros',
+    sizeDescription: '10 GiB of zeros',
   }),
   'bomb-gzip-twice': defineCompressionBomb({
     encoding: 'gzip, gzip',
-    getContent: getTwiceGzippedZeros,
-    decompressedSize: '10 GiB of zeros, from less than 100 KiB',
+    getCompressedBytes: getTwiceGzippedZeros,
+    sizeDescription: '10 GiB of zeros, from less than 100 KiB',
   }),
   'bomb-deflate': defineCompressionBomb({
     encoding: 'deflate',
-    getContent: getDeflatedZeros,
-    decompressedSize: '64 MiB of zeros',
+    getCompressedBytes: getDeflatedZeros,
+    sizeDescription: '64 MiB of zeros',
   }),
   'bomb-br': defineCompressionBomb({
     encoding: 'br',
-    getContent: getBrotliZeros,
-    decompressedSize: '64 MiB of zeros, from a few hundred bytes',
+    getCompressedBytes: getBrotliZeros,
+    sizeDescription: '64 MiB of zeros, from a few hundred bytes',
   }),
   'bomb-zstd': defineCompressionBomb({
     encoding: 'zstd',
-    getContent: getZstandardZeros,
+    getCompressedBytes: getZstandardZeros,
     repeatCount: 160,
-    decompressedSize: '10 GiB of zeros',
+    sizeDescription: '10 GiB of zeros',
   }),
 });

@@ -7,91 +7,96 @@ import {
   toBehaviourList,
 } from '../behaviour.ts';
 
-const formatWithStatusLine = (statusLine: string) => `${statusLine}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
-const formatWithHeader = (headerLine: string) => formatEmptyResponse('200 OK', headerLine);
+const formatResponseWithStatusLine = (statusLine: string) =>
+  `${statusLine}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+const formatResponseWithHeader = (headerLine: string) => formatEmptyResponse('200 OK', headerLine);
 
 /** Responses with unusual or invalid status lines and headers. */
 export const unusualHeaders: readonly Behaviour[] = toBehaviourList({
   'status-0': defineKeepOpenResponse(
     'Responds with status `000`.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1 000 Zero'),
+    formatResponseWithStatusLine('HTTP/1.1 000 Zero'),
   ),
   'status-99': defineKeepOpenResponse(
     'Responds with status `099`.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1 099 Too Low'),
+    formatResponseWithStatusLine('HTTP/1.1 099 Too Low'),
   ),
   'status-600': defineKeepOpenResponse(
     'Responds with status `600`, which HTTP does not define.',
     600,
-    formatWithStatusLine('HTTP/1.1 600 Too High'),
+    formatResponseWithStatusLine('HTTP/1.1 600 Too High'),
   ),
   'status-999': defineKeepOpenResponse(
     'Responds with status `999`, which HTTP does not define.',
     999,
-    formatWithStatusLine('HTTP/1.1 999 Too High'),
+    formatResponseWithStatusLine('HTTP/1.1 999 Too High'),
   ),
   'status-2000': defineKeepOpenResponse(
     'Responds with status `2000`.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1 2000 OK'),
+    formatResponseWithStatusLine('HTTP/1.1 2000 OK'),
   ),
-  'status-20': defineKeepOpenResponse('Responds with status `20`.', 'protocol', formatWithStatusLine('HTTP/1.1 20 OK')),
+  'status-20': defineKeepOpenResponse(
+    'Responds with status `20`.',
+    'protocol',
+    formatResponseWithStatusLine('HTTP/1.1 20 OK'),
+  ),
   'status-negative': defineKeepOpenResponse(
     'Responds with status `-200`.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1 -200 OK'),
+    formatResponseWithStatusLine('HTTP/1.1 -200 OK'),
   ),
   'status-word': defineKeepOpenResponse(
     'Responds with status `abc`.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1 abc OK'),
+    formatResponseWithStatusLine('HTTP/1.1 abc OK'),
   ),
   'status-missing': defineKeepOpenResponse(
     'Responds with a status line that ends after the version.',
     'protocol',
-    formatWithStatusLine('HTTP/1.1'),
+    formatResponseWithStatusLine('HTTP/1.1'),
   ),
   'reason-none': defineKeepOpenResponse(
     'Responds 200 without a reason phrase.',
     200,
-    formatWithStatusLine('HTTP/1.1 200'),
+    formatResponseWithStatusLine('HTTP/1.1 200'),
   ),
   'reason-lies': defineKeepOpenResponse(
     'Responds `200 Internal Server Error`; the number counts.',
     200,
-    formatWithStatusLine('HTTP/1.1 200 Internal Server Error'),
+    formatResponseWithStatusLine('HTTP/1.1 200 Internal Server Error'),
   ),
   'reason-500-ok': defineKeepOpenResponse(
     'Responds `500 OK`; the number counts.',
     500,
-    formatWithStatusLine('HTTP/1.1 500 OK'),
+    formatResponseWithStatusLine('HTTP/1.1 500 OK'),
   ),
   'reason-utf8': defineKeepOpenResponse(
     'Responds 200 with a reason phrase in UTF-8.',
     200,
-    formatWithStatusLine(`HTTP/1.1 200 ${Buffer.from('✓ 很好').toString('latin1')}`),
+    formatResponseWithStatusLine(`HTTP/1.1 200 ${Buffer.from('✓ 很好').toString('latin1')}`),
   ),
   'reason-huge': defineKeepOpenResponse(
     'Responds 200 with a reason phrase of 1 MiB.',
     'protocol',
-    formatWithStatusLine(`HTTP/1.1 200 ${'O'.repeat(1_048_576)}`),
+    formatResponseWithStatusLine(`HTTP/1.1 200 ${'O'.repeat(1_048_576)}`),
   ),
   'version-1.0': defineKeepOpenResponse(
     'Responds 200 with version HTTP/1.0.',
     200,
-    formatWithStatusLine('HTTP/1.0 200 OK'),
+    formatResponseWithStatusLine('HTTP/1.0 200 OK'),
   ),
   'version-2.0': defineKeepOpenResponse(
     'Responds 200 with version HTTP/2.0 in a text status line.',
     200,
-    formatWithStatusLine('HTTP/2.0 200 OK'),
+    formatResponseWithStatusLine('HTTP/2.0 200 OK'),
   ),
   'version-9.9': defineKeepOpenResponse(
     'Responds 200 with version HTTP/9.9.',
     'protocol',
-    formatWithStatusLine('HTTP/9.9 200 OK'),
+    formatResponseWithStatusLine('HTTP/9.9 200 OK'),
   ),
   'line-ends-lf': defineKeepOpenResponse(
     'Responds 200 with LF instead of CRLF.',
@@ -101,57 +106,57 @@ export const unusualHeaders: readonly Behaviour[] = toBehaviourList({
   'header-nul': defineKeepOpenResponse(
     'Responds 200 with a NUL byte in a header.',
     'protocol',
-    formatWithHeader('X-Nul: a\0b'),
+    formatResponseWithHeader('X-Nul: a\0b'),
   ),
   'header-cr': defineKeepOpenResponse(
     'Responds 200 with a carriage return in a header.',
     'protocol',
-    formatWithHeader('X-Return: a\rb: c'),
+    formatResponseWithHeader('X-Return: a\rb: c'),
   ),
   'header-folded': defineKeepOpenResponse(
     'Responds 200 with a folded header, which HTTP deprecates.',
     'protocol',
-    formatWithHeader('X-Folded: a\r\n b'),
+    formatResponseWithHeader('X-Folded: a\r\n b'),
   ),
   'header-no-colon': defineKeepOpenResponse(
     'Responds 200 with a header without a colon.',
     'protocol',
-    formatWithHeader('nonsense'),
+    formatResponseWithHeader('nonsense'),
   ),
   'header-no-name': defineKeepOpenResponse(
     'Responds 200 with a header without a name.',
     'protocol',
-    formatWithHeader(': nameless'),
+    formatResponseWithHeader(': nameless'),
   ),
   'header-space': defineKeepOpenResponse(
     'Responds 200 with a space before the colon of a header.',
     'protocol',
-    formatWithHeader('X-Space : a'),
+    formatResponseWithHeader('X-Space : a'),
   ),
   'header-utf8': defineKeepOpenResponse(
     'Responds 200 with a header in UTF-8.',
     200,
-    formatWithHeader(`X-Text: ${Buffer.from('ünïcödé').toString('latin1')}`),
+    formatResponseWithHeader(`X-Text: ${Buffer.from('ünïcödé').toString('latin1')}`),
   ),
   'header-prototype': defineKeepOpenResponse(
     'Responds 200 with the headers `__proto__` and `constructor`.',
     200,
-    formatWithHeader('__proto__: a\r\nconstructor: b'),
+    formatResponseWithHeader('__proto__: a\r\nconstructor: b'),
   ),
   'header-huge': defineKeepOpenResponse(
     'Responds 200 with a header of 100 KB.',
     'protocol',
-    formatWithHeader(`X-Huge: ${'a'.repeat(100_000)}`),
+    formatResponseWithHeader(`X-Huge: ${'a'.repeat(100_000)}`),
   ),
   'headers-many': defineKeepOpenResponse(
     'Responds 200 with 5,000 headers.',
     'protocol',
-    formatWithHeader(`${'X-Many: a\r\n'.repeat(4_999)}X-Last: a`),
+    formatResponseWithHeader(`${'X-Many: a\r\n'.repeat(4_999)}X-Last: a`),
   ),
   'headers-8k': defineKeepOpenResponse(
     'Responds 200 with a head of 8 KiB, which is within common limits.',
     200,
-    formatWithHeader(`X-Big: ${'a'.repeat(8_000)}`),
+    formatResponseWithHeader(`X-Big: ${'a'.repeat(8_000)}`),
   ),
   'headers-twice': defineKeepOpenResponse(
     'Responds 200 with every header twice.',
@@ -161,7 +166,9 @@ export const unusualHeaders: readonly Behaviour[] = toBehaviourList({
   'set-cookie-many': defineKeepOpenResponse(
     'Responds 200 and sets 200 cookies.',
     200,
-    formatWithHeader(Array.from({ length: 200 }, (_, index) => `Set-Cookie: crumb${index}=a; Path=/`).join('\r\n')),
+    formatResponseWithHeader(
+      Array.from({ length: 200 }, (_, index) => `Set-Cookie: crumb${index}=a; Path=/`).join('\r\n'),
+    ),
   ),
   'interim-100': defineKeepOpenResponse(
     'Sends `100 Continue`, then 200.',

@@ -115,7 +115,7 @@ export const tlsBehaviours: readonly Behaviour[] = toBehaviourList({
     maxVersion: 'TLSv1.2',
   })),
   'tls-self-signed': defineHandshakeThen200('Presents a self-signed certificate.', 'tls', (authority) =>
-    authority.issueSelfSigned(createValidContent(authority.hosts, authority.createdAt)),
+    authority.issueSelfSignedCertificate(createValidContent(authority.hosts, authority.createdAt)),
   ),
   'tls-untrusted': defineHandshakeThen200('Presents a certificate of an unknown authority.', 'tls', (authority) =>
     issueValidCertificate(createAuthority(authority.hosts, authority.createdAt)),

@@ -64,7 +64,7 @@ export const statusBehaviours: readonly Behaviour[] = Object.keys(REASON_PHRASES
 );
 
 /** Creates the properties of a behaviour that sends an empty response with additional headers. */
-const defineHeaderResponse = (
+const defineResponseWithHeaders = (
   code: number,
   reasonPhrase: string,
   ...headers: readonly string[]
@@ -76,24 +76,24 @@ const defineHeaderResponse = (
 export const authenticationDemands: readonly Behaviour[] = toBehaviourList({
   '401-basic': {
     description: 'Responds 401 and demands a password with `WWW-Authenticate: Basic`.',
-    ...defineHeaderResponse(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
+    ...defineResponseWithHeaders(401, 'Unauthorized', 'WWW-Authenticate: Basic realm="hooks"'),
   },
   '401-negotiate': {
     description: 'Responds 401 and demands Windows authentication with `WWW-Authenticate: Negotiate` and `NTLM`.',
-    ...defineHeaderResponse(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
+    ...defineResponseWithHeaders(401, 'Unauthorized', 'WWW-Authenticate: Negotiate', 'WWW-Authenticate: NTLM'),
   },
   '407': {
     description: 'Responds 407 with `Proxy-Authenticate`, as a proxy does.',
-    ...defineHeaderResponse(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
+    ...defineResponseWithHeaders(407, 'Proxy Authentication Required', 'Proxy-Authenticate: Basic realm="proxy"'),
   },
   '426': {
     description: 'Responds 426 and demands HTTP/2 with `Upgrade: h2c`.',
-    ...defineHeaderResponse(426, 'Upgrade Required', 'Upgrade: h2c'),
+    ...defineResponseWithHeaders(426, 'Upgrade Required', 'Upgrade: h2c'),
   },
   '503-clear-site': {
     description:
       'Responds 503 with `Clear-Site-Data`, `Strict-Transport-Security` and `Alt-Svc`, which concern only browsers.',
-    ...defineHeaderResponse(
+    ...defineResponseWithHeaders(
       503,
       'Service Unavailable',
       'Clear-Site-Data: "*"',

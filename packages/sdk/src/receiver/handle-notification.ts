@@ -38,7 +38,7 @@ export type NotificationHandler = (request: NotificationRequest) => Promise<Noti
 
 export type NotificationHandlerOptions = {
   /** URL of the API, with which every `resource_url` of the service begins. */
-  readonly root: string;
+  readonly apiRoot: string;
   /** Checks the signature of a request; undefined if signatures are not checked. */
   readonly verifySignature: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
   /** Handles all occurrences that the feed contains now. Rejects with an error that was already reported. */
@@ -59,7 +59,7 @@ const RETRY_LATER_RESPONSE = createTextResponse(503, 'Not yet.', { 'retry-after'
  * would end the hook (C17).
  */
 export function createNotificationHandler({
-  root,
+  apiRoot,
   verifySignature,
   catchUp,
   timeoutMs,
@@ -93,7 +93,7 @@ export function createNotificationHandler({
    */
   function parseResourceType(body: string): string | undefined {
     try {
-      return parseRecordUrl(root, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
+      return parseRecordUrl(apiRoot, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
     } catch (error) {
       onError(error);
       return undefined;

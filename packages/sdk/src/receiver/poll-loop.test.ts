@@ -95,6 +95,6 @@ test('a caller gets a run that begins after the call; calls during a run share t
   assert.deepEqual([begun.length, over], [2, ['a: broken']]);
   begun[1]?.resolve();
   await Promise.all(later);
-  await round.whenIdle();
+  await round.waitForActiveRun();
   assert.deepEqual([begun.length, over], [2, ['a: broken', 'b', 'c']]);
 });

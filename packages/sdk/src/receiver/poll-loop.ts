@@ -73,7 +73,10 @@ export function createPollLoop(poll: () => Promise<void>, pollIntervalMs: number
  * after the call, so all calls during a run wait for the same next run. `waitForActiveRun` resolves when the active run
  * has ended, even if another run was requested.
  */
-export function coalesceRuns(work: () => Promise<void>): { requestRun(): Promise<void>; whenIdle(): Promise<unknown> } {
+export function coalesceRuns(work: () => Promise<void>): {
+  requestRun(): Promise<void>;
+  waitForActiveRun(): Promise<unknown>;
+} {
   let activeRun: Promise<unknown> = Promise.resolve();
   let nextRun: Promise<void> | undefined;
   const startRun = () => {
@@ -87,6 +90,6 @@ export function coalesceRuns(work: () => Promise<void>): { requestRun(): Promise
       nextRun ??= activeRun.then(startRun);
       return nextRun;
     },
-    whenIdle: () => activeRun,
+    waitForActiveRun: () => activeRun,
   };
 }

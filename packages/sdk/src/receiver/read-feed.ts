@@ -11,8 +11,8 @@ import type { ReceiverState } from './state.ts';
 export type FeedSyncDeps = {
   readonly carillon: Carillon;
   /** URL of the API, with which every `resource_url` of the service begins. */
-  readonly root: string;
-  readonly on: HandlersByKind;
+  readonly apiRoot: string;
+  readonly handlers: HandlersByKind;
   readonly hookSettings: ReceiverHookSettings;
   readonly state: ReceiverState;
   readonly signal: AbortSignal;
@@ -73,13 +73,13 @@ async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | unde
 
 /** Handles an entry of the feed. Returns whether there is a handler for its kind. */
 async function handleEntry(
-  { carillon, root, on, hookSettings, signal }: FeedSyncDeps,
+  { carillon, apiRoot, handlers, hookSettings, signal }: FeedSyncDeps,
   entry: FeedEntry,
 ): Promise<boolean> {
   const kind = hookSettings.kinds.find((one) => one === entry.kind);
   if (kind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
-  const { id } = parseRecordUrl(root, entry.resource_url);
-  await callOccurrenceHandler(on, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
+  const { id } = parseRecordUrl(apiRoot, entry.resource_url);
+  await callOccurrenceHandler(handlers, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
   return true;
 }

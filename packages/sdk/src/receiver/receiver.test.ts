@@ -6,7 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../../test/kit/eventually.ts';
-import { temporaryFolder } from '../../../../test/kit/service/service.ts';
+import { createTemporaryFolder } from '../../../../test/kit/service/service.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { reconcileHooks, targetUrlOf } from './manage-hooks.ts';
@@ -397,7 +397,7 @@ test('invalid options of a receiver are rejected by name', async (t) => {
 });
 
 test('a cursor file is written atomically, and an invalid one is rejected', async (t) => {
-  const path = join(temporaryFolder(t), 'receiver.cursor');
+  const path = join(createTemporaryFolder(t), 'receiver.cursor');
   const state = fileState(files, path);
   assert.equal(await state.load(), undefined);
   for (const cursor of ['7', '8', '12345']) await state.save(cursor);
@@ -420,7 +420,7 @@ test('a cursor file is written atomically, and an invalid one is rejected', asyn
   assert.equal(await state.load(), '12345');
   await files.writeFile(path, '12x');
   await assert.rejects(state.load(), /contains no cursor/);
-  await assert.rejects(fileState(files, temporaryFolder(t)).load(), { code: 'EISDIR' });
+  await assert.rejects(fileState(files, createTemporaryFolder(t)).load(), { code: 'EISDIR' });
 });
 
 test('processes that share a cursor run one after the other under its lock', async (t) => {

@@ -126,7 +126,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const reportError = createErrorReporter(options.onError ?? emitWarning, stopController.signal);
   const clientOptions = { baseUrl: options.baseUrl, auth: apiKey(options), timeoutMs, fetch: options.fetch };
   const carillon = new Carillon(clientOptions);
-  const { root } = resolveClientOptions(clientOptions);
+  const { apiRoot } = resolveClientOptions(clientOptions);
   const hookSettings: ReceiverHookSettings = {
     carillon,
     receiverUrl: normalizeReceiverUrl(options.at),
@@ -137,7 +137,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   let areHooksCreated = false;
   const { onGap = reportError } = options;
   const syncDeps: FeedSyncDeps = {
-    ...{ carillon, root, on, hookSettings, state, signal: stopController.signal },
+    ...{ carillon, apiRoot, handlers: on, hookSettings, state, signal: stopController.signal },
     onGap(error) {
       // A restored service may have lost the hooks, so the next poll creates them again.
       areHooksCreated = false;
@@ -174,7 +174,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
   const pollLoop = createPollLoop(syncAndReconcileHooks, everyMs);
   const handleNotification = createNotificationHandler({
-    root,
+    apiRoot,
     verifySignature: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
     catchUp: feedSync.requestRun,
     timeoutMs,
@@ -203,7 +203,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     async stop() {
       pollLoop.stop();
       stopController.abort(new Error('The receiver was stopped.'));
-      await feedSync.whenIdle();
+      await feedSync.waitForActiveRun();
     },
   };
 }
