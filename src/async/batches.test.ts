@@ -1,7 +1,52 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { computeBackoffMs } from './backoff.ts';
-import { splitIntoBatches } from './batches.ts';
+import { splitIntoBatches, waitForBatch } from './batches.ts';
+
+/** Adds `many` items to a batch, with `between` event-loop iterations between two items. */
+function addItems(many: number, between: number): { count: () => number; all: Promise<void> } {
+  let addedCount = 0;
+  const addAll = async () => {
+    while (addedCount < many) {
+      for (let passed = 0; passed <= between; passed += 1) await turn();
+      addedCount += 1;
+    }
+  };
+  return { count: () => addedCount, all: addAll() };
+}
+
+test('what comes turn after turn is gathered until two turns bring nothing', async () => {
+  const { count } = addItems(20, 0);
+  await waitForBatch(count, 1_000);
+  assert.equal(count(), 20);
+});
+
+test('what comes in every other turn is gathered, what comes later is not waited for', async () => {
+  const near = addItems(20, 1);
+  await waitForBatch(near.count, 1_000);
+  assert.equal(near.count(), 20);
+  const far = addItems(20, 5);
+  await waitForBatch(far.count, 1_000);
+  assert.ok(far.count() < 3, `${far.count()} were waited for`);
+  await far.all;
+});
+
+test('no more is gathered than can be done together', async () => {
+  const { count, all } = addItems(20, 0);
+  await waitForBatch(count, 7);
+  assert.equal(count(), 7);
+  await all;
+});
+
+test('where nothing comes, sockets are read at least once', async () => {
+  let isRead = false;
+  setImmediate(() => {
+    isRead = true;
+  });
+  await waitForBatch(() => 0, 0);
+  assert.ok(isRead);
+});
 
 test('a list is split into batches in order, and the last one may be shorter', () => {
   assert.deepEqual([...splitIntoBatches([1, 2, 3, 4, 5], 2)], [[1, 2], [3, 4], [5]]);

@@ -61,7 +61,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
     word: 'performance.now',
     because: COMMIT_DURATION,
   },
-  { path: 'src/async/wait-for-batch.ts', word: 'setImmediate(', because: BATCH },
+  { path: 'src/async/batches.ts', word: 'setImmediate(', because: BATCH },
   { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED_WRITE },
   { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: BATCH },
   { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: COMMIT_EVENTS },
@@ -78,7 +78,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
     because: RECEIVED_DATA,
   },
   { path: 'src/async/running-time.ts', word: 'setImmediate(', because: RECEIVED_DATA },
-  { path: 'src/delivery/dispatcher/dispatcher.ts', word: 'setImmediate(', because: ATTEMPTS },
+  { path: 'src/delivery/dispatcher/dispatch-loop.ts', word: 'setImmediate(', because: ATTEMPTS },
   { path: 'src/http/routes/page-slices.ts', word: 'setImmediate(', because: SLICES },
   {
     path: 'packages/sdk/src/transport.ts',

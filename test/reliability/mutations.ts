@@ -197,11 +197,11 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'an attempt in flight is stored as a failure until its result is known',
-    file: 'src/delivery/dispatcher/dispatcher.ts',
+    file: 'src/delivery/dispatcher/attempt-runner.ts',
     changes: [
       [
         '    const attempt = queue.beginAttempt(pendingDelivery, clock.now());\n',
-        "    const attempt = queue.beginAttempt(pendingDelivery, clock.now());\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    this.#deps.store.write(count).catch(() => undefined);\n",
+        "    const attempt = queue.beginAttempt(pendingDelivery, clock.now());\n    const { store } = this.#deps as unknown as { store: import('../../store/store.ts').Store };\n    const count = (tx: import('../../store/store.ts').Tx) =>\n      tx.queries.updateTable('hooks').set((is) => ({ failures: is('failures', '+', 1) })).where('hook_id', '=', queue.hookId).execute();\n    store.write(count).catch(() => undefined);\n",
       ],
     ],
     caughtBy: {
@@ -392,8 +392,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'a deleted hook still delivers its loaded queue',
-    file: 'src/delivery/dispatcher/dispatcher.ts',
-    changes: [['      if (queue !== undefined) this.#discard(queue);\n', '']],
+    file: 'src/delivery/dispatcher/claim-loop.ts',
+    changes: [['    for (const hookId of hookIds) this.#discard(hookId);\n    await', '    await']],
     caughtBy: {
       file: 'test/stories/delivery/subscribing.test.ts',
       name: 'C13 after the 200 neither pending nor later deliveries are sent, however long one waits',

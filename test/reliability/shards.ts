@@ -1,5 +1,5 @@
+import { type SeededRandom, seededRandom } from '../../packages/chaos-receiver/src/random.ts';
 import { type Cleanup, withCleanup } from '../kit/cleanup.ts';
-import { type SeededRandom, seededRandom } from '../kit/random.ts';
 import type { TestStore } from '../kit/service/stores.ts';
 import type { RunParameters } from './reliability-test.ts';
 

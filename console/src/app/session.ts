@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
-import type { Company, User } from '../../../packages/sdk/src/people.ts';
+import type { Company, Role, User } from '../../../packages/sdk/src/people.ts';
 import { apiAccount } from '../components/api-call.tsx';
+import type { Tone } from '../components/badge.tsx';
 import { client } from './client.ts';
 
 /** The signed-in user and their account. */
@@ -66,3 +67,11 @@ export function requireSession(): CurrentSession {
 
 /** Whether the signed-in user has the rights of an admin. An owner has them, too. */
 export const isAdmin = () => requireSession().user.role !== 'member';
+
+/** Display name of a user: the name, or the email address if the name is empty. */
+export function displayNameOf(user: { readonly user_name: string; readonly email: string }): string {
+  return user.user_name.trim() === '' ? user.email : user.user_name;
+}
+
+/** Badge color of each role. */
+export const roleTones: Readonly<Record<Role, Tone>> = { member: 'plain', admin: 'info', owner: 'good' };

@@ -4,8 +4,8 @@ import type { AssignedTeam, AssignedUser, Id } from '../../../packages/sdk/src/a
 import { client } from '../app/client.ts';
 import { listFullPage } from '../app/full-page-navigation.ts';
 import { assigneeIdsOf, describeFieldError, EditConflictError, updateIfUnchanged } from '../app/optimistic-update.ts';
+import { displayNameOf } from '../app/session.ts';
 import { runWithToast, useQuery } from '../app/use-query.ts';
-import { displayNameOf } from '../app/user-name.ts';
 import { ColorDot, InitialsAvatar, LoadingSkeleton, Note } from '../components/badge.tsx';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';

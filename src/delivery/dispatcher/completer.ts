@@ -1,4 +1,4 @@
-import { waitForBatch } from '../../async/wait-for-batch.ts';
+import { waitForBatch } from '../../async/batches.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';

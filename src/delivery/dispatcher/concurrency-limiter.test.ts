@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createTestClock } from '../../../test/kit/clock.ts';
-import { ConcurrencyLimiter } from './concurrency-limiter.ts';
-import { StartRateLimiter } from './start-rate-limiter.ts';
+import { ConcurrencyLimiter, StartRateLimiter } from './concurrency-limiter.ts';
 
 type Queue = { readonly accountId: number; readonly host: string; isProven: boolean; readonly name: string };
 

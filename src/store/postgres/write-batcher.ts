@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { waitForBatch } from '../../async/wait-for-batch.ts';
+import { waitForBatch } from '../../async/batches.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountLockRequest, CommitEvents, Tx } from '../store.ts';
 import { AccountLocks } from './account-locks.ts';

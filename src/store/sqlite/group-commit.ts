@@ -1,6 +1,6 @@
 import type { Compilable } from 'kysely';
+import { waitForBatch } from '../../async/batches.ts';
 import { FairQueue } from '../../async/fair-scheduler.ts';
-import { waitForBatch } from '../../async/wait-for-batch.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { type DatabaseProxy, startProxy } from '../../kit/network/proxy.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import { readLeaseOwners, readRegisteredNodeIds, startSecondNode } from '../../kit/service/nodes.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { type Cleanup, withCleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { readRegisteredNodeIds } from '../../kit/service/nodes.ts';
 import { sharedStores } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation } from '../checker/check.ts';

@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { findFreePort } from '../../kit/network/port.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import { runCarillonJson } from '../../kit/service/command.ts';
 import { type StartedProcess, startProcess as startOurs } from '../../kit/service/service-process.ts';
 import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { withCleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import { createTemporaryFolder } from '../../kit/service/service.ts';
 import type { StartedProcess } from '../../kit/service/service-process.ts';
 import { type CrashLoop, type LoopResult, START_KILLED_MESSAGE, startCrashLoop } from './crash-loop.ts';

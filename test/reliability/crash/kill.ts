@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
 import { findFreePort } from '../../kit/network/port.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import { type StartedProcess, spawnService, startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, countViolations, formatViolation, type Violation } from '../checker/check.ts';

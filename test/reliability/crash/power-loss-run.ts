@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { type PostgresServer, startPostgres } from '../../kit/database/postgres.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { type CrashLoop, type CrashLoopOptions, type LoopResult, startCrashLoop } from './crash-loop.ts';
 import { makeDisk, type PowerLossDisk } from './power-loss-disk.ts';

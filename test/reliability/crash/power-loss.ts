@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { type Cleanup, withCleanup } from '../../kit/cleanup.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { copySource, mutations, withMutation } from '../mutations.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import type { LoopResult } from './crash-loop.ts';

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { findFreePort } from '../../kit/network/port.ts';
 import { NotificationStarts, waitForSentData } from '../../kit/network/wait-for-arrivals.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { startProcess } from '../../kit/service/service-process.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import { check, formatViolation } from '../checker/check.ts';

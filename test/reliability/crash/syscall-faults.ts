@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { seededRandom } from '../../kit/random.ts';
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import type { LoopResult } from './crash-loop.ts';
 import { faultRows, formatRow, killAtCommits, runRow } from './fault-points.ts';

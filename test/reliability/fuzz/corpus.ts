@@ -1,5 +1,5 @@
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { formatRequest } from '../../kit/network/raw-http.ts';
-import { seededRandom } from '../../kit/random.ts';
 
 /**
  * Bytes that are sent on a connection of their own. The service must respond with `statuses`, in this order, and

@@ -1,9 +1,9 @@
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
 import { systemRandom } from '../../../src/secrets.ts';
 import type { Store } from '../../../src/store/store.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { RawResponse } from './raw-client.ts';
 import type { CallerHeaders, RequestDraft } from './requests.ts';

@@ -1,6 +1,6 @@
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
 import { startTarget } from '../../kit/network/target.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';

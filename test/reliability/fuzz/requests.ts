@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { SeededRandom } from '../../kit/random.ts';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { Operation } from './document.ts';
 import { type KnownIds, validValue, WRONG_IDS, WRONG_JSON, WRONG_QUERY } from './values.ts';
 

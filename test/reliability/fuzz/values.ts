@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../../kit/random.ts';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { Json } from '../../kit/service/service.ts';
 
 /** Ids of the account by name, so that values can refer to existing records. */

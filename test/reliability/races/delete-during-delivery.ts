@@ -1,10 +1,10 @@
 import { setImmediate as waitTick } from 'node:timers/promises';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startTarget, type Target } from '../../kit/network/target.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { countLogLines, userAtNode } from '../../kit/service/nodes.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import type { TestStore } from '../../kit/service/stores.ts';

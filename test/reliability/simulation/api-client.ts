@@ -1,4 +1,4 @@
-import type { SeededRandom } from '../../kit/random.ts';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { ClientCall } from '../checker/history.ts';
 import type { SimulatedNetwork } from './network.ts';
 import type { SimulatedUser } from './seed-database.ts';

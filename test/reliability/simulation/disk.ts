@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import type { SeededRandom } from '../../kit/random.ts';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { FaultInjector, FaultPoint } from './faults.ts';
 import type { ProcessLife, SimulatedTime } from './time.ts';
 

@@ -1,3 +1,4 @@
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type {
   FailureCode,
   LocalErrorCode,
@@ -7,7 +8,6 @@ import { type AttemptRequest, type SendAttempt, withDuration } from '../../../sr
 import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { Arrival } from '../checker/history.ts';
 import type { FaultInjector, FaultPoint } from './faults.ts';
 import type { ProcessLife, SimulatedTime } from './time.ts';

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { createLog } from '../../../src/log.ts';
 import { permissionsOf } from '../../../src/permissions.ts';
 import { createAccount } from '../../../src/resources/accounts/actions.ts';
@@ -9,7 +10,6 @@ import { insertUser } from '../../../src/resources/users/users.ts';
 import type { Random } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
 import { SimulatedTime } from './time.ts';
 
 /** A user with a key. */

@@ -1,9 +1,9 @@
 import { setImmediate as waitTick } from 'node:timers/promises';
 import { pino } from 'pino';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import type { Log } from '../../../src/log.ts';
 import { type Service, type ServiceDeps, startService } from '../../../src/server.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { Crash } from '../checker/history.ts';
 import type { ApiResponse, SendRequest } from './api-client.ts';
 import { pendingDeliveryIds, readHookStatuses } from './checker.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type SeededRandom, seededRandom } from '../../kit/random.ts';
+import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import {
   COUNT_UNDELIVERED,
   COUNT_UNDELIVERED_WITHOUT_BACKOFF,

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { addressesByName, aliases } from '../../corpus/targets.ts';
 import { type DnsQuestion, type DnsReply, NO_DATA, NO_SUCH_NAME, OK } from '../../kit/network/nameserver.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 
 /** A public and a forbidden address of each family. */
 type AddressPair = { readonly good: readonly [string, string]; readonly bad: readonly [string, string] };

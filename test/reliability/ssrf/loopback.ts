@@ -1,13 +1,13 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { systemClock } from '../../../src/clock.ts';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
 import { createAttemptSender } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { addressesOf, corpusGuard } from './cases.ts';
 import { isReachable, parseAddress } from './oracle.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { HookKind } from '../../../packages/sdk/src/index.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { startNameServer } from '../../kit/network/nameserver.ts';
-import { seededRandom } from '../../kit/random.ts';
 import { type ServiceProcess, startServiceProcess } from '../../kit/service/service-process.ts';
 import {
   addressesOf,

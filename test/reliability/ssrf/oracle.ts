@@ -1,6 +1,6 @@
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import { fc } from '../../kit/packages.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { RunResult } from '../reliability-test.ts';
 import { embeddings } from './cases.ts';
 

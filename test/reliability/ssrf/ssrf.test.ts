@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
-import { seededRandom } from '../../kit/random.ts';
 import { smokeTest } from '../smoke.ts';
 import { checkForms, corpusGuard, forbiddenForms, publicForms } from './cases.ts';
 import { deliverToLoopback, deliverToRebindingNames } from './loopback.ts';

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../kit/random.ts';
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { checkForms, corpusGuard, forbiddenForms } from './cases.ts';
 import { deliverToLoopback, deliverToRebindingNames } from './loopback.ts';

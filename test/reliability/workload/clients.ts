@@ -1,8 +1,8 @@
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { ClientCall } from '../checker/history.ts';
 
 /** A request without a response after this time is aborted, for example while the process is paused. */

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd } from '../../kit/cleanup.ts';
-import { seededRandom } from '../../kit/random.ts';
 import { HISTORY_BASE_URL, startObservers } from './observers.ts';
 
 test('records have one address in the history, also from a node that no client ever called', async (t) => {

@@ -1,6 +1,6 @@
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import type { OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import type { ClientCall, Crash, DatabaseContent, History } from '../checker/history.ts';
 import { type Endpoint, isResponse, sendRequest, startClients, type WorkloadClients } from './clients.ts';
 import { startReceiver, type WorkloadReceiver } from './receiver.ts';

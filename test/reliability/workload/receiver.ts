@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd, type Cleanup } from '../../kit/cleanup.ts';
 import { NotificationStarts, waitForSentData } from '../../kit/network/wait-for-arrivals.ts';
-import type { SeededRandom } from '../../kit/random.ts';
 import { type HookStatus, MAX_FAILURES } from '../checker/delivery-checker.ts';
 import type { Arrival } from '../checker/history.ts';
 

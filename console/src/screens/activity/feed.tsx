@@ -1,9 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
 import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
-import { requireSession } from '../../app/session.ts';
+import { displayNameOf, requireSession } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { displayNameOf } from '../../app/user-name.ts';
 import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { EmptyState, Page } from '../../components/page.tsx';

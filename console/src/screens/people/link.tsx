@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { IssuedInvitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
+import { displayNameOf } from '../../app/session.ts';
 import { runWithToast } from '../../app/use-query.ts';
-import { displayNameOf } from '../../app/user-name.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { RevealSecretDialog } from '../../components/reveal-secret.tsx';

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Invitation, User } from '../../../../packages/sdk/src/people.ts';
 import { client } from '../../app/client.ts';
-import { isAdmin, requireSession } from '../../app/session.ts';
+import { displayNameOf, isAdmin, requireSession, roleTones } from '../../app/session.ts';
 import { collectAll, runWithToast, useQuery } from '../../app/use-query.ts';
-import { displayNameOf, roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
 import type { ApiCallExample } from '../../components/api-call.tsx';
 import { Badge, InitialsAvatar, LoadingSkeleton, Note } from '../../components/badge.tsx';

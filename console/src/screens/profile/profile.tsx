@@ -1,10 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { client } from '../../app/client.ts';
-import { isAdmin, requireSession, session } from '../../app/session.ts';
+import { isAdmin, requireSession, roleTones, session } from '../../app/session.ts';
 import { ThemeChoice } from '../../app/theme.tsx';
 import { useSubmission } from '../../app/use-query.ts';
-import { roleTones } from '../../app/user-name.ts';
 import { SessionList } from '../../auth/session-list.tsx';
 import { MIN_PASSPHRASE_LENGTH } from '../../auth/sign-in.tsx';
 import type { ApiCallExample } from '../../components/api-call.tsx';

@@ -1,0 +1,168 @@
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Random } from '../../secrets.ts';
+import { buildResourceUrl, type DeliveryKind } from '../outbox/event-kinds.ts';
+import type { SendAttempt } from '../transport/attempt.ts';
+import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-pool.ts';
+import { createSignatureHeaders } from '../transport/signature.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
+import type { Completion } from './complete-deliveries.ts';
+import type { HookQueue } from './hook-queue.ts';
+import type { InFlightAttempt } from './in-flight-attempt.ts';
+import type { PendingDelivery } from './queries.ts';
+import { type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
+
+export type AttemptRunnerDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: Random;
+  readonly sendAttempt: SendAttempt;
+  /** Returns whether this node may still send for the hooks that it leases. */
+  readonly isLeaseValid: () => boolean;
+  /** Returns the public base URL of this service, with which each `resource_url` begins (C10). */
+  readonly baseUrl: () => string;
+  /** The retry delays after the first and after the second failure of a hook, without jitter (C18). */
+  readonly retryDelaysMs: readonly [number, number];
+  /** Time limit of an attempt, from the DNS query to the head of the response (C21). */
+  readonly attemptTimeoutMs: number;
+  /** Commits the result of an attempt. */
+  readonly complete: (completion: Completion) => void;
+  /** Called when the outcome of an attempt was applied to its queue. */
+  readonly onFinished: (queue: HookQueue, now: number) => void;
+  /** Called after each attempt, for the metrics. `lateMs`: how much later than due the attempt began. */
+  readonly onAttemptFinished: (finishedAttempt: {
+    outcome: string;
+    decision: Decision['is'];
+    durationMs: number;
+    lateMs: number;
+  }) => void;
+};
+
+/** Sends attempts, applies the decision on each outcome to its queue, and passes the result on to be committed. */
+export class AttemptRunner {
+  readonly #deps: AttemptRunnerDeps;
+  readonly #inFlightAttempts = new Set<InFlightAttempt>();
+  readonly #idleConnectionLimit: IdleConnectionLimit;
+  /** Keep-alive connections to the target of each queue. */
+  readonly #connectionPools = new WeakMap<HookQueue, ConnectionPool>();
+
+  constructor(deps: AttemptRunnerDeps) {
+    this.#deps = deps;
+    this.#idleConnectionLimit = new IdleConnectionLimit(deps.clock);
+  }
+
+  /** Number of attempts in flight. */
+  get inFlightCount(): number {
+    return this.#inFlightAttempts.size;
+  }
+
+  /**
+   * Starts an attempt.
+   *
+   * @param onOutcome called when the outcome is known, before it is applied to the queue
+   */
+  start(queue: HookQueue, pendingDelivery: PendingDelivery, onOutcome: () => void): void {
+    const { clock, log, sendAttempt, isLeaseValid, baseUrl, attemptTimeoutMs } = this.#deps;
+    const attempt = queue.beginAttempt(pendingDelivery, clock.now());
+    this.#inFlightAttempts.add(attempt);
+    const deliveryId = String(pendingDelivery.deliveryId);
+    const body = JSON.stringify({
+      resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
+    });
+    const attemptRequest = {
+      target: queue.target,
+      body,
+      deliveryId,
+      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      timeoutMs: attemptTimeoutMs,
+      signal: attempt.signal,
+      onBeforeSend: () => {
+        // The process may have been paused since the attempt began, and the lease may have expired.
+        if (isLeaseValid()) attempt.markSending();
+        else attempt.abort();
+      },
+      onNotSent: () => attempt.markNotSent(),
+      connectionPool: this.#getOrCreatePool(queue),
+    };
+    sendAttempt(attemptRequest)
+      .catch((error: unknown): AttemptOutcome => {
+        log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
+        return { kind: 'local_error', code: 'broken', durationMs: 0 };
+      })
+      .then((outcome) => {
+        this.#inFlightAttempts.delete(attempt);
+        onOutcome();
+        this.#finish(queue, attempt, outcome);
+      })
+      .catch((error: unknown) => log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }));
+  }
+
+  /** Aborts all attempts in flight. Their deliveries stay pending. */
+  abortAll(): void {
+    for (const attempt of this.#inFlightAttempts) attempt.abort();
+  }
+
+  /** Closes the idle connections of a queue, and each other one when its attempt has finished. */
+  closeConnections(queue: HookQueue): void {
+    this.#connectionPools.get(queue)?.end();
+  }
+
+  #getOrCreatePool(queue: HookQueue): ConnectionPool {
+    const connectionPool = this.#connectionPools.get(queue) ?? new ConnectionPool(this.#idleConnectionLimit);
+    this.#connectionPools.set(queue, connectionPool);
+    return connectionPool;
+  }
+
+  #finish(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome): void {
+    const { clock, random, retryDelaysMs, complete, onFinished } = this.#deps;
+    const decision = decide({
+      outcome,
+      failures: queue.failures,
+      isPartOfFailure: queue.isPartOfFailure(attempt),
+      isManual: attempt.pendingDelivery.manualAttemptId !== null,
+      localErrorCount: queue.countLocalErrorsBefore(attempt),
+      retryDelaysMs,
+      jitterFraction: random.fraction(),
+    });
+    const now = clock.now();
+    const completion = queue.finishAttempt({
+      attempt,
+      decision,
+      outcome: formatOutcome(outcome),
+      reason: explainDecision(decision),
+      durationMs: outcome.durationMs,
+      outcomeAt: now,
+    });
+    this.#report(queue, attempt, outcome, decision);
+    // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
+    // pending.
+    if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') complete(completion);
+    if (queue.hasEnded) this.closeConnections(queue);
+    onFinished(queue, now);
+  }
+
+  #report(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome, decision: Decision): void {
+    const formattedOutcome = formatOutcome(outcome);
+    const lateMs = Math.max(0, Math.round(attempt.beganAt - attempt.dueAt));
+    this.#deps.onAttemptFinished({
+      outcome: formattedOutcome,
+      decision: decision.is,
+      durationMs: outcome.durationMs,
+      lateMs,
+    });
+    this.#deps.log.info({
+      event: 'delivery.attempted',
+      account_id: queue.accountId,
+      hook_id: queue.hookId,
+      delivery_id: attempt.pendingDelivery.deliveryId,
+      kind: attempt.pendingDelivery.kind satisfies DeliveryKind,
+      target: queue.maskedTarget,
+      outcome: formattedOutcome,
+      result: decision.is,
+      failures: queue.failures,
+      ms: Math.round(outcome.durationMs),
+      ...('waitMs' in decision ? { wait_ms: decision.waitMs } : {}),
+      ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
+    });
+  }
+}

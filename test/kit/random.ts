@@ -1,1 +1,0 @@
-export { type SeededRandom, seededRandom } from '../../packages/chaos-receiver/src/random.ts';
