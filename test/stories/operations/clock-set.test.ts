@@ -57,7 +57,10 @@ for (const { test, testService } of stores) {
   async function startScripted(t: TestContext, script: AttemptOutcome[]) {
     const clock = createTestClock();
     const attempt: SendAttempt = async () => script.shift() ?? SUCCESS;
-    const setup = { options: { retryWaits: '1m,2h' }, deps: { clock, sendAttempt: attempt, random: fixedJitterRandom() } };
+    const setup = {
+      options: { retryWaits: '1m,2h' },
+      deps: { clock, sendAttempt: attempt, random: fixedJitterRandom() },
+    };
     const carillon = await testService(t, setup);
     const owner = await carillon.createAccount('acme.test');
     const { id } = await owner.carillon.hooks.create({ target_url: 'http://127.0.0.1:9/', event: 'new_event' });
