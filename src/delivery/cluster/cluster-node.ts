@@ -88,9 +88,10 @@ const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
  *   start, for one second after a confirmed heartbeat was sent.
  * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous
  *   owner do not change the hook.
- * - Eviction: a peer whose counter does not change is deleted from `nodes` and its leases are freed, after 1.1
- *   s if its database connection is closed, else after 8 s. No clocks are compared: each node measures with its
- *   own monotonic clock how long a counter has not changed.
+ * - Eviction (failover): a dead peer, whose counter does not change, is deleted from `nodes` and its leases are
+ *   freed, after 1.1 s if its database connection is closed, else after 8 s. Another node reclaims its hooks, and
+ *   sends deliveries that were in flight on the crashed node again, with the same `Webhook-Id`. No clocks are
+ *   compared: each node measures with its own monotonic clock how long a counter has not changed.
  * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has
  *   acknowledged it, or was evicted (C13, C23, X8).
  */

@@ -69,14 +69,14 @@ export class HookSlots {
     return state !== undefined && state !== 'foreign';
   }
 
-  /** Records that a commit has added deliveries of a hook that is not leased. */
+  /** Records that a commit has added deliveries of a hook that this node does not lease. */
   onDeliveriesCommitted(hookId: number): void {
     // The node that leases a foreign hook gets the same commit event. A claim per commit would cost more than a
     // delivery. A hook that is being claimed reads its deliveries after the claim.
     if (!this.#slots.has(hookId)) this.#setUnclaimed(hookId);
   }
 
-  /** Records that a hook that is not leased has work, and that its lease may be free. */
+  /** Records that a hook that this node does not lease has work, and that its lease may be free. */
   onWorkFound(hookId: number): void {
     const slot = this.#slots.get(hookId);
     if (slot?.state === 'claiming') slot.mayBeReleased = true;

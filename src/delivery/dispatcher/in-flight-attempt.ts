@@ -9,7 +9,7 @@ export class InFlightAttempt {
   readonly dueAt: number;
   /**
    * Number of failures that the queue had counted when the attempt started. If a failure was counted since, a failure
-   * of this attempt is part of that failure.
+   * of this attempt is not counted again (C18).
    */
   readonly failureCountAtStart: number;
   /** Aborts the request of this attempt. */

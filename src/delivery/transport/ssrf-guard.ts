@@ -136,8 +136,8 @@ const IPV4_EMBEDDINGS: readonly {
 
 /**
  * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection
- * (C11, C17), which also stops DNS rebinding. A target is forbidden if any address of its name is neither
- * public nor allowed by the operator. `isLoopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
+ * (C11, C17), which also stops DNS rebinding. A target is forbidden if any address of its name is private,
+ * loopback, link-local or otherwise not public, unless the operator allows it. `isLoopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
  * listens on loopback.
  */
 export function createSsrfGuard({
@@ -326,7 +326,8 @@ function findEffectiveAddresses(address: IpAddress): IpAddress[] {
   if (address.kind() === 'ipv4') return [address];
   const bytes = address.toByteArray();
   const effectiveAddresses: IpAddress[] = findEmbedding(address)?.extractIpv4Addresses(bytes) ?? [address];
-  // ISATAP embeds the IPv4 address in the lower half under any prefix, so the prefix is checked as well.
+  // ISATAP embeds an IPv4 address in the lower half of any address, so the address itself, or an IPv4 address embedded
+  // in its upper half, is checked as well.
   return isIsatap(bytes) ? [...effectiveAddresses, readIpv4(bytes, 12)] : effectiveAddresses;
 }
 

@@ -63,7 +63,7 @@ export class RateLimits {
   }
 
   /**
-   * Counts one call and sets the `RateLimit` headers of the IETF draft.
+   * Counts one call, or rejects it if a rate limit is exceeded. Sets the `RateLimit` headers of the IETF draft.
    *
    * @throws Problem `rate_limited` with the seconds until the next call is allowed
    */

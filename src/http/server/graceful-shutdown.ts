@@ -15,7 +15,7 @@ const REQUEST_DRAIN_TIMEOUT_MS = 6_000;
 /**
  * Shuts the server down without dropping a request: accepts the connections that are queued in the kernel, stops
  * listening, answers the requests that still arrive on open connections (each response closes its connection), then
- * closes idle connections.
+ * closes idle connections. `Dispatcher.stop` waits for the attempts (webhooks) in flight.
  *
  * @param realClock never replaced by a test's fake clock
  * @param drainMs how long idle connections may still send a request after the server stopped listening

@@ -51,8 +51,8 @@ const findLiveKeyById = prepareQuery(
 const memoizedPermissionSets = new Map<string, ReadonlySet<Permission>>();
 
 /**
- * Returns the permissions of a key: those stored with the key that the role of its user still has. Sets are memoized,
- * so equal permissions are the same object.
+ * Returns the permissions of a key: the stored ones, without those that the role of its user does not have. Sets are
+ * memoized, so equal permissions are the same object.
  */
 function getEffectivePermissions(role: Role, permissionText: string): ReadonlySet<Permission> {
   const cacheKey = `${role}:${permissionText}`;

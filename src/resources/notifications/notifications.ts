@@ -60,7 +60,7 @@ export async function loadFeedPage(
     .select(['positions.position', 'positions.epoch_start'])
     .executeTakeFirstOrThrow();
   if (after === 'latest' || after === position) return { rows: [], nextCursor: position, isEnd: true };
-  // A cursor above the current feed position, or from before a restore, was never issued in this epoch.
+  // A cursor that is too high, or too old because it is from before a restore, was never issued in this epoch.
   if (after !== undefined && (after > position || after < epochStart)) throw new Problem('cursor_gone');
 
   const rows: NotificationRow[] = [];
@@ -68,7 +68,8 @@ export async function loadFeedPage(
   for (let scannedCount = 0; scannedCount < MAX_SCANNED_OCCURRENCES; ) {
     const batchSize = Math.min(MAX_ROWS_PER_QUERY, Math.max(MIN_ROWS_PER_QUERY, limit - rows.length));
     const foundOccurrences = await loadOccurrencesAfter(view, lastScannedPosition ?? epochStart, batchSize);
-    // Feed positions have no gaps. If the next position is missing, retention has deleted its occurrence.
+    // Feed positions have no gaps. If the next position is missing, the cursor is too old: retention has deleted the
+    // occurrence at this position.
     const [firstOccurrence] = foundOccurrences;
     if (
       lastScannedPosition !== undefined &&

@@ -6,7 +6,10 @@ import { StoreError } from '../store.ts';
 import { sqlStateOf } from './connection.ts';
 import type { Pool } from './pool.ts';
 
-/** The values of the templates in migrations on PostgreSQL. `unicode` is read from the database and added. */
+/**
+ * The SQL that replaces the placeholders of migrations on PostgreSQL. The placeholder `unicode`, a collation, is added when
+ * it is known which collations the database has.
+ */
 export const dialect: Dialect = {
   name: 'postgres',
   templateValues: {

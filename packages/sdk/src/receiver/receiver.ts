@@ -163,8 +163,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     // hooks again.
     areHooksCreated = true;
     try {
-      // Reconcile the hooks after the sync, because repaired hooks deliver old occurrences again. The sync has already
-      // handled these.
+      // The sync comes first: a hook that is created or restored also delivers earlier occurrences, which the sync has
+      // then handled already.
       await reconcileHooks(hookSettings, createsMissingHooks);
     } catch (error) {
       if (createsMissingHooks) areHooksCreated = false;
