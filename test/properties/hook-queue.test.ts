@@ -114,7 +114,7 @@ class QueueModel {
       !queue.canStartPendingDelivery(0)
     )
       return false;
-    queue.isPrefetching = true;
+    queue.beginPrefetch();
     queue.hasUnreadPendingDeliveries = false;
     this.#reading = this.#pending
       .filter((row) => Number(row.position) > queue.feedReadPosition)
@@ -126,7 +126,7 @@ class QueueModel {
     if (this.#reading === undefined) return false;
     this.queue.addReadPage(this.#reading, this.#reading.length < READ_CONCURRENCY);
     this.#reading = undefined;
-    this.queue.isPrefetching = false;
+    this.queue.endPrefetch();
     return true;
   }
 

@@ -62,14 +62,31 @@ export class AttemptRunner {
    * @param onOutcome called when the outcome is known, before it is applied to the queue
    */
   start(queue: HookQueue, pendingDelivery: PendingDelivery, onOutcome: () => void): void {
-    const { clock, log, sendAttempt, isLeaseValid, baseUrl, attemptTimeoutMs } = this.#deps;
+    const { clock, log } = this.#deps;
     const attempt = queue.beginAttempt(pendingDelivery, clock.now());
     this.#inFlightAttempts.add(attempt);
+    this.#send(queue, attempt)
+      .catch((error: unknown): AttemptOutcome => {
+        log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
+        return { kind: 'local_error', code: 'broken', durationMs: 0 };
+      })
+      .then((outcome) => {
+        this.#inFlightAttempts.delete(attempt);
+        onOutcome();
+        this.#finish(queue, attempt, outcome);
+      })
+      .catch((error: unknown) => log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }));
+  }
+
+  /** Sends the webhook. Being async, it also rejects if the request cannot be built, so that the attempt ends. */
+  async #send(queue: HookQueue, attempt: InFlightAttempt): Promise<AttemptOutcome> {
+    const { sendAttempt, isLeaseValid, baseUrl, attemptTimeoutMs } = this.#deps;
+    const { pendingDelivery } = attempt;
     const deliveryId = String(pendingDelivery.deliveryId);
     const body = JSON.stringify({
       resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
     });
-    const attemptRequest = {
+    return sendAttempt({
       target: queue.target,
       body,
       deliveryId,
@@ -83,18 +100,7 @@ export class AttemptRunner {
       },
       onNotSent: () => attempt.markNotSent(),
       connectionPool: this.#getOrCreatePool(queue),
-    };
-    sendAttempt(attemptRequest)
-      .catch((error: unknown): AttemptOutcome => {
-        log.error({ event: 'attempt.aborted', err: error, hook_id: queue.hookId });
-        return { kind: 'local_error', code: 'broken', durationMs: 0 };
-      })
-      .then((outcome) => {
-        this.#inFlightAttempts.delete(attempt);
-        onOutcome();
-        this.#finish(queue, attempt, outcome);
-      })
-      .catch((error: unknown) => log.error({ event: 'dispatcher.finish_failed', err: error, hook_id: queue.hookId }));
+    });
   }
 
   /** Aborts all attempts in flight. Their deliveries stay pending. */
@@ -133,10 +139,9 @@ export class AttemptRunner {
       durationMs: outcome.durationMs,
       outcomeAt: now,
     });
-    this.#report(queue, attempt, outcome, decision);
-    // An attempt that was aborted by shutdown or by the end of the hook is not recorded, and its delivery stays
-    // pending.
+    // An attempt that this service has aborted is not recorded, and its delivery stays pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') complete(completion);
+    this.#report(queue, attempt, outcome, decision);
     if (queue.hasEnded) this.closeConnections(queue);
     onFinished(queue, now);
   }

@@ -33,6 +33,8 @@ export type ClaimLoopDeps = {
   readonly onDiscarded: (queue: HookQueue) => void;
   /** Called with leased queues that may be able to start an attempt. */
   readonly onReady: (queues: readonly HookQueue[]) => void;
+  /** Returns the ids of hooks with results that are not committed yet: their leases must be kept. */
+  readonly getUncommittedHookIds: () => ReadonlySet<number>;
   /** Called when a claim has finished. */
   readonly onClaimFinished: () => void;
 };
@@ -105,8 +107,8 @@ export class ClaimLoop {
         afterHookId = nextAfterHookId;
       }
       if (leaseManager.isMultiNode) {
-        const isUnused = (queue: HookQueue) => queue.isIdle && clock.now() - queue.lastUsedAt > IDLE_QUEUE_TTL_MS;
-        await this.releaseLeases(this.discardMatching(isUnused));
+        const releasableBefore = clock.now() - IDLE_QUEUE_TTL_MS;
+        await this.#releaseIdle((queue) => queue.lastUsedAt < releasableBefore);
       }
     } catch (error) {
       log.error({ event: 'dispatcher.poll_failed', err: error });
@@ -136,7 +138,8 @@ export class ClaimLoop {
 
   /**
    * Discards the queues of hooks that ended or whose lease is lost, and releases their leases: no attempt starts, and
-   * attempts that have sent nothing are aborted.
+   * attempts that have sent nothing are aborted. A write that ends a hook returns once the leases are released (C13).
+   * Only an ended hook is released without a queue, for which the generation 0 stands.
    */
   async discardHooks(hookIds: readonly number[]): Promise<void> {
     const leases = hookIds.map((hookId) => ({ hookId, generation: this.findQueue(hookId)?.generation ?? 0 }));
@@ -221,12 +224,26 @@ export class ClaimLoop {
       this.#slots.onClaimFailed(hookIds);
       throw error;
     }
-    for (const { hookId, areSecretsStale } of this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()))) {
-      const row = rowsByHook.get(hookId);
-      if (row !== undefined) this.#addQueue(row, areSecretsStale);
+    const claimedSlots = this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()));
+    try {
+      for (const { hookId, areSecretsStale } of claimedSlots) {
+        const row = rowsByHook.get(hookId);
+        if (row !== undefined) this.#addQueue(row, areSecretsStale);
+      }
+    } finally {
+      // Hooks without a queue are claimed again.
+      this.#slots.onClaimFailed(hookIds);
     }
     onClaimFinished();
-    if (this.#slots.leasedCount > MAX_QUEUES) await this.releaseLeases(this.discardMatching((queue) => queue.isIdle));
+    if (this.#slots.leasedCount > MAX_QUEUES) await this.#releaseIdle(() => true);
+  }
+
+  /** Discards the idle queues that match and whose results are committed, and releases their leases. */
+  async #releaseIdle(matches: (queue: HookQueue) => boolean): Promise<void> {
+    const uncommittedHookIds = this.#deps.getUncommittedHookIds();
+    const now = this.#deps.clock.now();
+    const isReleasable = (queue: HookQueue) => queue.isIdle(now) && !uncommittedHookIds.has(queue.hookId);
+    await this.releaseLeases(this.discardMatching((queue) => isReleasable(queue) && matches(queue)));
   }
 
   #addQueue(row: HookQueueRow, areSecretsStale: boolean): void {

@@ -42,7 +42,7 @@ export type Completion = {
 /**
  * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended
  * hooks. A result whose generation (fencing token) is stale, because the hook ended or another node claimed it,
- * changes no state; its attempt is still recorded.
+ * does not change the hook. Its attempt is still recorded, and a delivery that got a 200 is still finalized.
  *
  * @param takeBatch returns the batch; called when the transaction begins, and again if it is retried
  * @returns the fenced completions, whose generation was stale
@@ -65,7 +65,7 @@ export async function completeDeliveries(
       // The end of a hook also fences later results of the same hook in this batch.
       if (completion.endedReason !== undefined) currentGenerations.delete(completion.hookId);
     }
-    // The statements are independent of each other, so all are sent without waiting for results.
+    // No statement needs the result of another one, so all are sent at once, in this order.
     await Promise.all([
       ...correctedRows.filter((row) => row !== undefined).map((row) => updateAttempt(tx.queries, row)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it

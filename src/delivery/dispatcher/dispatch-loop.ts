@@ -24,8 +24,8 @@ const MAX_UNPROVEN_IN_FLIGHT = MAX_IN_FLIGHT / 2;
 const UNPROVEN_START_RATE = { maxStarts: 20, intervalMs: 20 } as const;
 
 /**
- * Maximum number of attempts started per event-loop iteration, so that API requests are served in between. Up to this
- * number, attempts start together, so that their results are committed in one batch.
+ * Number of ready queues in a batch. After a full batch, the loop lets one event-loop iteration pass, so that API
+ * requests are served in between. The attempts of a batch start together, so that their results are committed together.
  */
 const QUEUES_PER_ITERATION = 32;
 
@@ -131,7 +131,6 @@ export class DispatchLoop {
   }
 
   #startAttempt(queue: HookQueue, delivery: PendingDelivery): void {
-    if (queue.hasEnded) return;
     const permit = this.#limiter.acquire(queue);
     this.#deps.startAttempt(queue, delivery, () => {
       this.#limiter.release(permit);

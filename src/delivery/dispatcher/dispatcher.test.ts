@@ -161,6 +161,40 @@ for (const { test, database } of everyStore) {
     assert.equal(await pending(), 0);
   });
 
+  test('X3 manual attempts are made although retention has dropped the deliveries of all those before them', async (t) => {
+    const { attempted, happen, inAccount, settled } = await startDispatcher(t);
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    await inAccount(async (write) => {
+      for (let deliveryId = 1_001; deliveryId <= 1_070; deliveryId += 1)
+        await write.insertRow('manual_attempts', { hook_id: HOOK, delivery_id: deliveryId });
+      await write.insertRow('manual_attempts', { hook_id: HOOK, delivery_id: 1 });
+      AccountWrite.transactionOf(write).events.addManualAttempts([HOOK]);
+    });
+    await eventually(
+      () => attempted,
+      (ids) => ids.length === 2,
+    );
+    assert.deepEqual(attempted, ['1', '1']);
+  });
+
+  test('C19 an attempt that throws at its start ends with a local error, and the delivery is sent later', async (t) => {
+    const outcomes = [undefined, OK];
+    const attempt: SendAttempt = () => {
+      const outcome = outcomes.shift();
+      if (outcome === undefined) throw new Error('a bug');
+      return Promise.resolve(outcome);
+    };
+    const { engine, clock, happen, settled } = await startDispatcher(t, attempt);
+    await happen();
+    await eventually(
+      () => engine.inFlightCount + outcomes.length,
+      (count) => count === 1,
+    );
+    await clock.advance(1_000);
+    await eventually(settled, (count) => count === 1);
+  });
+
   test('C22 the end of one hook does not prevent the claim of another', async (t) => {
     const { between, happen, inAccount, settled } = await startDispatcher(t);
     const other = await inAccount((write) => write.insertRow('hooks', otherHook));

@@ -41,10 +41,11 @@ export type DispatcherDeps = Pick<
  * 5. Send and decide (`AttemptRunner`, `retry-policy.ts`): the outcome becomes delivered, retry with backoff, or end of
  *    the hook.
  * 6. Complete (`Completer`): attempts, finalized deliveries and hook state are committed in batches. A result
- *    with a stale fencing token (`generation`) changes nothing but the log of attempts.
+ *    with a stale fencing token (`generation`) is recorded and does not change the hook; if it is a 200, its delivery is
+ *    still finalized, so that the new lease owner does not send it again.
  *
  * Delivery is at least once: a crash between sending and completing sends again, with the same `Webhook-Id`. A
- * slow, dead or hostile target only uses the permits of its own queue (C22). No transaction and no lock is open
+ * slow, dead or hostile target can use only a part of the permits for attempts (C22). No transaction and no lock is open
  * while an attempt is in flight. Graceful shutdown is `stop`.
  */
 export class Dispatcher {
@@ -71,6 +72,7 @@ export class Dispatcher {
       },
       onDiscarded: (queue) => this.#attemptRunner.closeConnections(queue),
       onReady: (queues) => this.#dispatchLoop.schedule(queues),
+      getUncommittedHookIds: () => this.#completer.uncommittedHookIds,
       onClaimFinished: () => this.#wakeDrain(),
     });
     this.#prefetcher = new Prefetcher({
@@ -198,12 +200,13 @@ export class Dispatcher {
 
   /** Called when a batch of completions was committed. `fencedLeases`: leases whose generation was stale. */
   #onBatchCommitted(completions: readonly Completion[], fencedLeases: readonly Lease[]): void {
-    for (const { hookId, pendingDelivery } of completions) {
+    for (const { hookId, generation, pendingDelivery, deliveryState } of completions) {
       const queue = this.#claimLoop.findQueue(hookId);
-      if (queue === undefined) continue;
+      // A completion of an earlier lease says nothing about the deliveries of this queue.
+      if (queue?.generation !== generation) continue;
       // A saturated queue waits for commits before it starts more attempts.
       if (queue.isSaturated) this.#dispatchLoop.schedule([queue]);
-      queue.onResultCommitted(pendingDelivery.deliveryId);
+      if (deliveryState !== 'pending') queue.onResultCommitted(pendingDelivery.deliveryId);
     }
     for (const lease of fencedLeases) this.#claimLoop.discardFenced(lease);
     this.#dispatchLoop.wake();

@@ -417,6 +417,44 @@ test('X3 a redelivery with a 200 delivers: the pending delivery is not sent agai
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
 
+test('C20 a page that was read before a result was committed, and arrives after it, does not send the delivery again', () => {
+  const drive = new QueueDriver({}, 1);
+  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
+  const [attempt] = drive.beginAll();
+  assert.ok(attempt);
+  drive.finish(attempt, OK);
+  drive.queue.beginPrefetch();
+  drive.queue.onResultCommitted(11);
+  drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2)]);
+  drive.queue.endPrefetch();
+  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12]);
+});
+
+test('X3 a hundred thousand manual attempts are read a page at a time, when those in memory have started', () => {
+  const { queue } = new QueueDriver();
+  queue.hasUnreadPendingDeliveries = false;
+  assert.equal(queue.needsManualAttempts, true);
+  queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
+  assert.equal(queue.needsManualAttempts, false);
+  assert.equal(queue.needsPrefetch(1_000), false);
+  assert.ok(queue.takeNextManualAttempt(1_000));
+  assert.equal(queue.needsPrefetch(1_000), true);
+});
+
+test('C19 a queue is idle when its pause is over, also if the attempt that follows changes nothing', () => {
+  const drive = new QueueDriver();
+  drive.queue.hasUnreadPendingDeliveries = false;
+  drive.queue.hasUnreadManualAttempts = false;
+  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
+  for (const outcome of [LOCAL_ERROR, SERVER_ERROR]) {
+    const [attempt] = drive.beginAll();
+    assert.ok(attempt);
+    drive.finish(attempt, outcome);
+    drive.now += 60_000;
+  }
+  assert.equal(drive.queue.isIdle(drive.now), true);
+});
+
 test('X3 a redelivery requested during an attempt: a 200 completes it, after any other outcome it is made', () => {
   for (const { outcome, followed } of [
     { outcome: OK, followed: false },

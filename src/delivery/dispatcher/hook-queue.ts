@@ -46,7 +46,7 @@ export type FinishedAttempt = {
  *
  * States; several can hold at the same time, and the first one in this list decides what may start:
  *
- * - ENDED: the hook has ended or the lease is lost. Nothing starts; attempts that have sent nothing are aborted
+ * - ENDED: the hook has ended, or the lease is lost or released. Nothing starts; attempts that have sent nothing are aborted
  *   (C13).
  * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
  * - PAUSED: local errors delay all attempts, with exponential backoff (C19).
@@ -55,7 +55,7 @@ export type FinishedAttempt = {
  * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
  * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
  * - READY: up to `concurrencyLimit` attempts are in flight at a time.
- * - IDLE: no delivery is pending, and all state of the queue is in the database. The lease may be released.
+ * - IDLE: no delivery is pending. The lease may be released once all results are committed.
  *
  * The table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
  */
@@ -74,8 +74,6 @@ export class HookQueue {
   hasUnreadPendingDeliveries = true;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   lastUsedAt: number;
-  /** Whether a prefetch is running. */
-  isPrefetching = false;
   /** Whether the database may contain manual attempts after `lastReadManualAttemptId`. */
   hasUnreadManualAttempts = true;
   /** See the getter `feedReadPosition`. */
@@ -103,6 +101,12 @@ export class HookQueue {
    * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
    */
   readonly #uncommittedDeliveryIds = new Set<number>();
+  /**
+   * Ids of deliveries whose result was committed during the current prefetch. A page that was read before the commit may
+   * still contain them as pending, so they stay in `#uncommittedDeliveryIds` until the prefetch ends.
+   */
+  readonly #committedDuringPrefetch = new Set<number>();
+  #isPrefetching = false;
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
   #hasEnded = false;
@@ -162,11 +166,15 @@ export class HookQueue {
     return this.isPrefetching || deliveryCount > 0;
   }
 
-  /** Whether the lease can be released: no delivery is pending, and all state of the queue is in the database. */
-  get isIdle(): boolean {
+  /**
+   * Whether the queue has nothing to do: no delivery is pending and no attempt is in flight. Its lease can be released
+   * once its results are committed.
+   */
+  isIdle(now: number): boolean {
     return (
       !this.isActive &&
-      this.failures + this.#health.pausedUntil === 0 &&
+      this.failures === 0 &&
+      computeRemainingPauseMs(this.#health, now) <= 0 &&
       !this.hasUnreadPendingDeliveries &&
       !this.hasUnreadManualAttempts
     );
@@ -213,9 +221,14 @@ export class HookQueue {
     if (this.#hasEnded) return false;
     return (
       this.hasStaleSecrets ||
-      this.hasUnreadManualAttempts ||
+      this.needsManualAttempts ||
       (this.hasNoWaitingDeliveries && this.hasUnreadPendingDeliveries && this.canStartPendingDelivery(now))
     );
+  }
+
+  /** Whether manual attempts have to be read. They are read a page at a time, when those in memory have started. */
+  get needsManualAttempts(): boolean {
+    return this.hasUnreadManualAttempts && this.#manualAttempts.length === 0;
   }
 
   /** Whether no pending delivery is in memory. */
@@ -296,9 +309,25 @@ export class HookQueue {
       : undefined;
   }
 
-  /** Called when the result of a delivery was committed. */
+  /** Called when the result of a delivery that is no longer pending was committed. */
   onResultCommitted(deliveryId: number): void {
-    this.#uncommittedDeliveryIds.delete(deliveryId);
+    if (this.#isPrefetching) this.#committedDuringPrefetch.add(deliveryId);
+    else this.#uncommittedDeliveryIds.delete(deliveryId);
+  }
+
+  /** Whether a prefetch is running. */
+  get isPrefetching(): boolean {
+    return this.#isPrefetching;
+  }
+
+  beginPrefetch(): void {
+    this.#isPrefetching = true;
+  }
+
+  endPrefetch(): void {
+    this.#isPrefetching = false;
+    for (const deliveryId of this.#committedDuringPrefetch) this.#uncommittedDeliveryIds.delete(deliveryId);
+    this.#committedDuringPrefetch.clear();
   }
 
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */

@@ -8,7 +8,7 @@ import { firstMembersOf } from './work-loop.ts';
  * | Event | no slot | unclaimed | claiming | foreign | leased |
  * | --- | --- | --- | --- | --- | --- |
  * | a commit of a node adds deliveries | unclaimed | – | – | – | the queue takes them |
- * | the poll, or a discarded queue, reports work | unclaimed | – | `mayBeReleased` is set | unclaimed | the queue reads them |
+ * | a commit, the poll or a fenced result reports work to be read | unclaimed | – | `mayBeReleased` is set | unclaimed | the queue reads it |
  * | the claim loop takes the hook | | claiming | | | |
  * | the claim gets the lease | | | leased | | |
  * | the claim does not get the lease | | | foreign; unclaimed if `mayBeReleased` | | |
@@ -30,7 +30,7 @@ export type HookSlot =
       /** Whether the secrets that the claim returns may be outdated. */
       hasRotatedSecrets: boolean;
     }
-  /** The claim did not get the lease: another node has it, or the hook has ended. */
+  /** The claim did not get the lease: another node has it, or the hook had ended, also on a single node. */
   | { readonly state: 'foreign' }
   /** This node has the lease. */
   | { readonly state: 'leased'; readonly queue: HookQueue };

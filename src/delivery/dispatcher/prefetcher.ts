@@ -68,13 +68,13 @@ export class Prefetcher {
 
 async function fillQueue(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
   if (queue.hasEnded) return;
-  queue.isPrefetching = true;
+  queue.beginPrefetch();
   try {
     if (queue.hasStaleSecrets && mayReadSecrets) await reloadSecrets(read, queue);
-    if (queue.hasUnreadManualAttempts) await loadManualAttempts(read, queue);
+    if (queue.needsManualAttempts) await loadManualAttempts(read, queue);
     if (queue.hasNoWaitingDeliveries && queue.canStartPendingDelivery(now())) await loadPendingDeliveries(read, queue);
   } finally {
-    queue.isPrefetching = false;
+    queue.endPrefetch();
   }
 }
 
@@ -90,7 +90,7 @@ async function reloadSecrets(read: Queries, queue: HookQueue): Promise<void> {
 async function loadManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
   // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
   queue.hasUnreadManualAttempts = false;
-  const rows = await findManualAttempts(
+  const { manualAttempts, lastId, isLastPage } = await findManualAttempts(
     read,
     queue.hookId,
     queue.lastReadManualAttemptId,
@@ -99,9 +99,9 @@ async function loadManualAttempts(read: Queries, queue: HookQueue): Promise<void
     queue.hasUnreadManualAttempts = true;
     throw error;
   });
-  queue.lastReadManualAttemptId = rows.at(-1)?.manualAttemptId ?? queue.lastReadManualAttemptId;
-  if (rows.length === DELIVERIES_PER_PREFETCH) queue.hasUnreadManualAttempts = true;
-  queue.addManualAttempts(rows);
+  queue.lastReadManualAttemptId = lastId;
+  if (!isLastPage) queue.hasUnreadManualAttempts = true;
+  queue.addManualAttempts(manualAttempts);
 }
 
 async function loadPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {

@@ -249,16 +249,18 @@ const selectOneManualAttempt = prepareQuery(
 );
 
 /**
- * Reads the manual attempts of a hook (X1, X3) after an id, oldest first. Their deliveries may be pending or finalized.
+ * Reads one page of the manual attempts of a hook (X1, X3) after an id, oldest first. Their deliveries may be pending or
+ * finalized. `lastId` is the id to continue after, and `isLastPage` says whether there were no more at that time.
  */
 export async function findManualAttempts(
   read: Queries,
   hookId: number,
   afterId: number,
   limit: number,
-): Promise<PendingDelivery[]> {
+): Promise<{ manualAttempts: PendingDelivery[]; lastId: number; isLastPage: boolean }> {
   // Most hooks have no manual attempts, and the join below scans every partition of finalized_deliveries.
-  if ((await selectOneManualAttempt(read, { hookId, afterKey: afterId })).length === 0) return [];
+  if ((await selectOneManualAttempt(read, { hookId, afterKey: afterId })).length === 0)
+    return { manualAttempts: [], lastId: afterId, isLastPage: true };
   const rows = await read
     .selectFrom('manual_attempts')
     .where('manual_attempts.hook_id', '=', hookId)
@@ -277,7 +279,8 @@ export async function findManualAttempts(
     .limit(limit)
     .execute();
   // If retention has dropped the delivery, there is nothing to send.
-  return rows
+  const manualAttempts = rows
     .filter((row) => row.kind !== null)
     .map((row) => toPendingDelivery(row as PendingDeliveryRow, row.manual_attempt_id));
+  return { manualAttempts, lastId: rows.at(-1)?.manual_attempt_id ?? afterId, isLastPage: rows.length < limit };
 }
