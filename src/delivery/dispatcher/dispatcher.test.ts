@@ -192,7 +192,7 @@ for (const { test, database } of everyStore) {
       (count) => count === 1,
     );
     await clock.advance(1_000);
-    await eventually(settled, (count) => count === 1);
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
   });
 
   test('C22 the end of one hook does not prevent the claim of another', async (t) => {
