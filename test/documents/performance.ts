@@ -117,7 +117,7 @@ function conditionsPart(peers: PeerMeasurements): string {
 }
 
 function targetsPart(): string {
-  return `F1, F2 and F3 are minimal programs in the same round: F1 is Fastify with a fixed response, F2 ${inlineCode('node:http')} with one prepared insert and group commit, F3 undici posting to the same receiver. Targets such as "≥ 0.22 of F2" are fractions of their results. Targets apply to medians of five rounds on two cores. A missed row names its worst result.`;
+  return `F1, F2 and F3 are minimal programs in the same round: F1 is Fastify with fixed response, F2 ${inlineCode('node:http')} with one prepared insert and group commit, F3 undici posting to the same receiver. Targets such as "≥ 0.22 of F2" are fractions of their results. Targets apply to medians of five rounds on two cores. A missed row names its worst result.`;
 }
 
 /** Returns `holds`, or the claims that miss their limit by the largest fraction, with the reason. */
