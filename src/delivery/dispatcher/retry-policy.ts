@@ -1,7 +1,7 @@
 import { computeBackoffMs } from '../../async/backoff.ts';
 import type { AttemptOutcome, LocalErrorCode, OutcomeWithoutDuration } from './attempt-outcome.ts';
 
-/** Consecutive failures that end a hook (specification, section 8). */
+/** Number of consecutive failures that end (disable) a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
 
 /** Upper bound of a delay that `Retry-After` requests (C18). */

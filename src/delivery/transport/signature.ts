@@ -23,7 +23,7 @@ export function parseSecrets(column: string | null): readonly SigningSecret[] {
   return column === null ? NO_SECRETS : JSON.parse(column);
 }
 
-/** Adds a new secret in front. The current secrets stay valid for `overlapMs`, unless they expire earlier. */
+/** Rotates the secrets: adds a new one in front. The current secrets stay valid for `overlapMs`, unless they expire earlier. */
 export function addSecret(
   currentSecrets: readonly SigningSecret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },
@@ -48,7 +48,7 @@ const NO_HEADERS: readonly string[] = [];
 
 /**
  * Returns the Standard Webhooks signature headers of one attempt, without `webhook-id`, as alternating names and
- * values; empty if the hook is not signed.
+ * values; empty if the hook is not signed. During a rotation of secrets, there is one signature for each valid secret.
  */
 export function createSignatureHeaders(
   secrets: readonly SigningSecret[],

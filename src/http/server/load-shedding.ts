@@ -30,7 +30,10 @@ export type LoadSheddingDeps = {
   readonly corsPolicy: CorsPolicy;
 };
 
-/** Load shedding: responds 503 as cheaply as possible, with one cached body and one log line per second. */
+/**
+ * Load shedding: while the service is overloaded, rejects requests with 503 as cheaply as possible, with one cached body
+ * and one log line per second. `AdmissionControl` and `RequestSlots` decide which requests.
+ */
 export class LoadShedding {
   readonly #deps: LoadSheddingDeps;
   readonly #shedCounter: ReasonCounter<ShedReason>;
