@@ -228,8 +228,8 @@ function toSortedArray(numbers: ReadonlySet<number> | undefined): readonly numbe
 }
 
 /**
- * A limit of the work that rules of a file may cause, in steps: one for each checked day, unit or time. It can be part
- * of a larger budget: `trySpendSteps` then consumes steps of both.
+ * A limit of the work that rules of a file may cause, in steps: one for each checked day, unit or time. If the budget is
+ * part of a larger one, each step counts against both.
  */
 export class WorkBudget {
   readonly #parentBudget: WorkBudget | undefined;

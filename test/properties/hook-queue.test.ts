@@ -90,7 +90,9 @@ class QueueModel {
       }
       case 'have written': {
         const rows = this.#written.splice(0);
-        for (const row of rows) this.queue.onResultCommitted(row.deliveryId);
+        const { generation } = this.queue;
+        for (const pendingDelivery of rows)
+          this.queue.onResultCommitted({ generation, deliveryState: 'delivered', pendingDelivery });
         return rows.length > 0;
       }
     }

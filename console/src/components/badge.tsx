@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What a badge, a note or a step of a timeline means to the user; it sets the color. */
+/** The meaning of a badge, a note or a step of a timeline. Each meaning has a color. */
 export type Tone = 'plain' | 'good' | 'warn' | 'bad' | 'info';
 
 export function Badge({ tone = 'plain', children }: { readonly tone?: Tone; readonly children: ComponentChildren }) {

@@ -217,21 +217,14 @@ export class ClaimLoop {
   async #claimBatch(): Promise<void> {
     const { leaseManager, onClaimFinished } = this.#deps;
     const hookIds = this.#slots.beginClaim(HOOKS_PER_CLAIM);
-    let rowsByHook: ReadonlyMap<number, HookQueueRow>;
     try {
-      rowsByHook = new Map((await leaseManager.claim(hookIds)).map((row) => [row.hookId, row]));
-    } catch (error) {
-      this.#slots.onClaimFailed(hookIds);
-      throw error;
-    }
-    const claimedSlots = this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()));
-    try {
-      for (const { hookId, areSecretsStale } of claimedSlots) {
+      const rowsByHook = new Map((await leaseManager.claim(hookIds)).map((row) => [row.hookId, row]));
+      for (const { hookId, areSecretsStale } of this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()))) {
         const row = rowsByHook.get(hookId);
         if (row !== undefined) this.#addQueue(row, areSecretsStale);
       }
     } finally {
-      // Hooks without a queue are claimed again.
+      // After an error, the hooks that have got no queue are claimed again.
       this.#slots.onClaimFailed(hookIds);
     }
     onClaimFinished();

@@ -178,6 +178,67 @@ for (const { test, database } of everyStore) {
     assert.deepEqual(attempted, ['1', '1']);
   });
 
+  test('C20 a hook whose queue cannot be created is claimed again', async (t) => {
+    const targets = ['no URL'];
+    const { clock, happen, settled } = await startDispatcher(t, undefined, undefined, ({ claim }) => ({
+      claim: async (hookIds) =>
+        (await claim(hookIds)).map((row) => ({ ...row, target: targets.shift() ?? row.target })),
+    }));
+    await happen();
+    await eventually(
+      () => targets.length,
+      (count) => count === 0,
+    );
+    await eventually(
+      () => clock.remainingDelaysMs,
+      (delays) => delays.includes(500),
+    );
+    await clock.advance(500);
+    assert.equal(await eventually(settled, (count) => count === 1), 1);
+  });
+
+  test('X3 the lease of an idle queue is kept until the result of its last attempt is committed', async (t) => {
+    const released: number[] = [];
+    const outcomes: AttemptOutcome[] = [OK, { kind: 'answered', status: 500, durationMs: 1 }];
+    const dispatcher = await startDispatcher(
+      t,
+      async () => outcomes.shift() ?? OK,
+      undefined,
+      () => ({
+        isMultiNode: true,
+        pollIntervalMs: 11_000,
+        findPendingWork: async () => ({ pendingHookIds: [], manualAttemptHookIds: [], nextAfterHookId: undefined }),
+        release: async (leases) => void released.push(...leases.map(({ hookId }) => hookId)),
+      }),
+    );
+    const { engine, clock, happen, inAccount, settled, attempted, refuseWrites } = dispatcher;
+    await happen();
+    await eventually(settled, (count) => count === 1);
+    refuseWrites(10_000);
+    await inAccount(async (write) => {
+      await write.insertRow('manual_attempts', { hook_id: HOOK, delivery_id: 1 });
+      AccountWrite.transactionOf(write).events.addManualAttempts([HOOK]);
+    });
+    await eventually(
+      () => [attempted.length, engine.inFlightCount],
+      ([count, inFlight]) => count === 2 && inFlight === 0,
+    );
+    await clock.advance(33_000);
+    assert.deepEqual(released, []);
+    refuseWrites(0);
+    await clock.advance(500);
+    const leftAttempts = () => dispatcher.store.read.selectFrom('manual_attempts').select('hook_id').execute();
+    await eventually(leftAttempts, (rows) => rows.length === 0);
+    await clock.advance(22_000);
+    assert.deepEqual(
+      await eventually(
+        () => released,
+        (hookIds) => hookIds.length > 0,
+      ),
+      [HOOK],
+    );
+  });
+
   test('C19 an attempt that throws at its start ends with a local error, and the delivery is sent later', async (t) => {
     const outcomes = [undefined, OK];
     const attempt: SendAttempt = () => {

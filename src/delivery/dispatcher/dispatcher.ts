@@ -200,13 +200,12 @@ export class Dispatcher {
 
   /** Called when a batch of completions was committed. `fencedLeases`: leases whose generation was stale. */
   #onBatchCommitted(completions: readonly Completion[], fencedLeases: readonly Lease[]): void {
-    for (const { hookId, generation, pendingDelivery, deliveryState } of completions) {
-      const queue = this.#claimLoop.findQueue(hookId);
-      // A completion of an earlier lease says nothing about the deliveries of this queue.
-      if (queue?.generation !== generation) continue;
+    for (const completion of completions) {
+      const queue = this.#claimLoop.findQueue(completion.hookId);
+      if (queue === undefined) continue;
       // A saturated queue waits for commits before it starts more attempts.
       if (queue.isSaturated) this.#dispatchLoop.schedule([queue]);
-      if (deliveryState !== 'pending') queue.onResultCommitted(pendingDelivery.deliveryId);
+      queue.onResultCommitted(completion);
     }
     for (const lease of fencedLeases) this.#claimLoop.discardFenced(lease);
     this.#dispatchLoop.wake();

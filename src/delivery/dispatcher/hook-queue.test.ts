@@ -408,11 +408,12 @@ test('X3 a redelivery with a 200 delivers: the pending delivery is not sent agai
   drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
   const [flight] = drive.beginAll();
   assert.ok(flight);
-  assert.equal(drive.finish(flight, OK).deliveryState, 'delivered');
+  const completion = drive.finish(flight, OK);
+  assert.equal(completion.deliveryState, 'delivered');
   assert.deepEqual(drive.beginAll(), []);
   drive.queue.addPendingDeliveries([pendingAt(1)]);
   assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
-  drive.queue.onResultCommitted(11);
+  drive.queue.onResultCommitted(completion);
   drive.queue.addPendingDeliveries([pendingAt(1)]);
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
 });
@@ -422,12 +423,29 @@ test('C20 a page that was read before a result was committed, and arrives after 
   drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
   const [attempt] = drive.beginAll();
   assert.ok(attempt);
-  drive.finish(attempt, OK);
+  const completion = drive.finish(attempt, OK);
   drive.queue.beginPrefetch();
-  drive.queue.onResultCommitted(11);
+  drive.queue.onResultCommitted(completion);
   drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2)]);
   drive.queue.endPrefetch();
   assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12]);
+});
+
+test('C20 only the committed result that ends a delivery makes a later page send it again', () => {
+  const drive = new QueueDriver({}, 1);
+  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
+  const [manual] = drive.beginAll();
+  assert.ok(manual);
+  const failed = drive.finish(manual, SERVER_ERROR);
+  assert.equal(failed.deliveryState, 'pending');
+  const delivered = drive.deliver(OK);
+  drive.queue.onResultCommitted(failed);
+  drive.queue.onResultCommitted({ ...delivered, generation: delivered.generation - 1 });
+  drive.queue.addPendingDeliveries([pendingAt(1)]);
+  assert.deepEqual(drive.beginAll(), [], 'its result is not committed yet');
+  assert.equal(drive.queue.hasUnfinishedAttempts, true);
+  drive.queue.onResultCommitted(delivered);
+  assert.equal(drive.queue.hasUnfinishedAttempts, false);
 });
 
 test('X3 a hundred thousand manual attempts are read a page at a time, when those in memory have started', () => {
@@ -512,8 +530,11 @@ test('C20 a queue that has taken 32 deliveries from commit events reads the next
   drive.queue.hasUnreadPendingDeliveries = false;
   for (let position = 1; !drive.queue.hasUnreadPendingDeliveries; position += 1) {
     drive.queue.pushDeliveries([pendingAt(position)], drive.now);
-    if (!drive.queue.hasUnreadPendingDeliveries) assert.equal(drive.deliver(OK).pendingDelivery.position, position);
-    drive.queue.onResultCommitted(position + 10);
+    if (!drive.queue.hasUnreadPendingDeliveries) {
+      const completion = drive.deliver(OK);
+      assert.equal(completion.pendingDelivery.position, position);
+      drive.queue.onResultCommitted(completion);
+    }
     assert.ok(position <= 33);
   }
 });

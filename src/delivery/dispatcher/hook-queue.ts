@@ -39,6 +39,9 @@ export type FinishedAttempt = {
   readonly outcomeAt: number;
 };
 
+/** The parts of a committed completion that concern its queue. */
+type CommittedResult = Pick<Completion, 'generation' | 'deliveryState' | 'pendingDelivery'>;
+
 /**
  * The pending deliveries of one hook, in the memory of the node that holds its lease. A state machine without
  * I/O: the prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer
@@ -309,8 +312,12 @@ export class HookQueue {
       : undefined;
   }
 
-  /** Called when the result of a delivery that is no longer pending was committed. */
-  onResultCommitted(deliveryId: number): void {
+  /**
+   * Called when a result was committed. A result of an earlier lease, or of a delivery that stays pending, says nothing
+   * about the results of this queue that are not committed yet.
+   */
+  onResultCommitted({ generation, deliveryState, pendingDelivery: { deliveryId } }: CommittedResult): void {
+    if (generation !== this.generation || deliveryState === 'pending') return;
     if (this.#isPrefetching) this.#committedDuringPrefetch.add(deliveryId);
     else this.#uncommittedDeliveryIds.delete(deliveryId);
   }

@@ -2,8 +2,8 @@ import type { HookQueue } from './hook-queue.ts';
 import { firstMembersOf } from './work-loop.ts';
 
 /**
- * The state of one hook on this node. A hook without a slot has no pending work here. Transitions (– is none, and a hook
- * that leaves a claim before its query returns is skipped by `finishClaim`):
+ * The state of one hook on this node. A hook without a slot has no pending work here. The table shows the transitions; –
+ * means none. The result of a claim is used only for hooks that are still in the state `claiming` (`finishClaim`).
  *
  * | Event | no slot | unclaimed | claiming | foreign | leased |
  * | --- | --- | --- | --- | --- | --- |

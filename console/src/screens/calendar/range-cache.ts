@@ -23,7 +23,7 @@ const MAX_CACHED_RANGES = 8;
 /** Minimum time between two renders of a range that is still loading. */
 const PARTIAL_RENDER_INTERVAL_MS = 250;
 
-/** What to load: a range of days, and whether the tasks that are due in it are loaded as well. */
+/** A range of days to load. `includesTasks`: whether the tasks that are due in it are loaded as well. */
 type RangeQuery = { readonly days: DayRange; readonly includesTasks: boolean };
 
 const cacheKeyOf = ({ days, includesTasks }: RangeQuery) => `${days.from} ${days.to} ${includesTasks}`;
