@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { limitYoungGeneration } from './cli/server/serve.ts';
+import { limitYoungGeneration } from './cli/server/memory.ts';
 
 // Until `serve` installs its own signal handlers, there is nothing to shut down, so signals exit immediately.
 const exitNow = () => process.exit(0);

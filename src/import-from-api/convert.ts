@@ -7,7 +7,7 @@ import {
   exportedTables,
 } from '../transfer/exported-tables.ts';
 import { ExportSerializer, FORMAT_VERSION, TableHasher } from '../transfer/format.ts';
-import type { TransferProgress } from '../transfer/progress.ts';
+import type { TransferProgress } from '../transfer/operator-report.ts';
 import { version } from '../version.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
 import { type ConvertedRow, RowBuilder, type RowDeps } from './rows.ts';

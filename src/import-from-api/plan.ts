@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Queries, Store } from '../store/store.ts';
 import { type ExportedTable, exportRules } from '../transfer/exported-tables.ts';
-import { TransferError } from '../transfer/transfer-error.ts';
+import { TransferError } from '../transfer/operator-report.ts';
 import { type ResourceType, type ResourceTypeName, resourceTypeOf, storedTypes } from './resource-types.ts';
 import { validateRecord } from './validate-record.ts';
 import { toIdText, type WorkFile } from './work-file.ts';

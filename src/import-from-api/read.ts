@@ -1,5 +1,5 @@
-import type { TransferProgress } from '../transfer/progress.ts';
-import { TransferError } from '../transfer/transfer-error.ts';
+import type { TransferProgress } from '../transfer/operator-report.ts';
+import { TransferError } from '../transfer/operator-report.ts';
 import { type ResourceType, type ResourceTypeName, resourceTypes } from './resource-types.ts';
 import { type MissingReply, ResponseTooLarge, type SourceClient, type SourceReply } from './source.ts';
 import type { WorkFile } from './work-file.ts';

@@ -1,5 +1,5 @@
 import type { FieldError } from '../problems.ts';
-import { TransferError } from '../transfer/transfer-error.ts';
+import { TransferError } from '../transfer/operator-report.ts';
 import type { ImportPlan } from './plan.ts';
 import { PAGE_SIZE, parsePage } from './read.ts';
 import type { ResourceType } from './resource-types.ts';

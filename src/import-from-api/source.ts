@@ -1,6 +1,6 @@
 import { computeBackoffMs } from '../async/backoff.ts';
 import { type Clock, sleep } from '../clock.ts';
-import { TransferError } from '../transfer/transfer-error.ts';
+import { TransferError } from '../transfer/operator-report.ts';
 
 /** A client of another service that has the same API. It sends one request at a time, limits its rate, and retries. */
 export type SourceClient = {

@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { parseId } from '../http/fields/field.ts';
 import { createFile } from '../store/sqlite/file-lock.ts';
-import { TransferError } from '../transfer/transfer-error.ts';
+import { TransferError } from '../transfer/operator-report.ts';
 import type { ResourceTypeName } from './resource-types.ts';
 
 /**

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import { splitIntoBatches } from '../async/batches.ts';
 import type { Queries } from '../store/store.ts';
 import { type ExportedRow, type ExportedTable, exportedTables, exportRules } from './exported-tables.ts';
+import { TransferError } from './operator-report.ts';
 import { readExport } from './read-export.ts';
-import { TransferError } from './transfer-error.ts';
 import { parseValidatedRow, type ValidatedFile } from './validate-file.ts';
 
 const MAX_LISTED_VALUES = 5;

@@ -14,9 +14,9 @@ import {
   recordImportedLines,
   requireNoRunningService,
 } from './incomplete-transfers.ts';
-import type { TransferProgress } from './progress.ts';
+import type { TransferProgress } from './operator-report.ts';
+import { TransferError } from './operator-report.ts';
 import { type FileRow, readExport } from './read-export.ts';
-import { TransferError } from './transfer-error.ts';
 import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
 
 /** Number of rows per transaction. */

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import { sleep, systemClock } from '../clock.ts';
 import type { Queries, Store, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
-import { TransferError } from './transfer-error.ts';
+import { TransferError } from './operator-report.ts';
 
 /** An interrupted import of an export, or an interrupted removal of an account. A database has at most one. */
 export type IncompleteTransfer = Selectable<Tables['transfers']>;

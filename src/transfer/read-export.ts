@@ -19,7 +19,7 @@ import {
   type TotalsByTable,
   toCurrentTableName,
 } from './format.ts';
-import { TransferError } from './transfer-error.ts';
+import { TransferError } from './operator-report.ts';
 
 const CHUNK_BYTES = 1 << 20;
 const LINE_FEED = 10;

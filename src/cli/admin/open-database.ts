@@ -9,7 +9,7 @@ import type { DatabaseLocation, StoreOptions } from '../../store/database-url.ts
 import { openStore } from '../../store/open.ts';
 import { DatabaseLostError, type Store, StoreError } from '../../store/store.ts';
 import { explainIncompleteTransfer, findIncompleteTransfer } from '../../transfer/incomplete-transfers.ts';
-import { TransferError } from '../../transfer/transfer-error.ts';
+import { TransferError } from '../../transfer/operator-report.ts';
 import { CliError, type OutputLine, stdout } from '../output/screen.ts';
 
 /** Flags of commands that open the database directly. */

@@ -13,7 +13,7 @@ import { parseDomain } from '../../resources/accounts/actions.ts';
 import { buildInvitationLink, insertInvitation } from '../../resources/invitations/invitations.ts';
 import { insertKey } from '../../resources/keys/keys.ts';
 import { systemRandom } from '../../secrets.ts';
-import { TransferError } from '../../transfer/transfer-error.ts';
+import { TransferError } from '../../transfer/operator-report.ts';
 import { version } from '../../version.ts';
 import { printResult, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
 import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client/connect.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { TransferProgress } from '../../transfer/progress.ts';
+import type { TransferProgress } from '../../transfer/operator-report.ts';
 import type { DatabaseFlags } from '../admin/open-database.ts';
 import { type Output, stderr } from './screen.ts';
 

@@ -9,6 +9,7 @@ import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { environmentVariableOf, options } from '../../config/options.ts';
+import { createCollector } from './memory.ts';
 
 /** Runs `carillon serve`, which must fail with exit status 1 and one line per reason on standard error. */
 async function assertStartFails(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
@@ -231,4 +232,19 @@ describe('carillon serve', { concurrency: 3 }, () => {
       assert.ok(words.includes(defaultText), flag);
     }
   });
+});
+
+test('a full collection is requested above the limit of memory, and not before the heap has grown again', async () => {
+  const createGarbage = () => Array.from({ length: 1_000_000 }, (_, index) => ({ index }));
+  const mebibyte = 1_024 * 1_024;
+  assert.equal(await createCollector(process.memoryUsage.rss() + 200 * mebibyte)(), false);
+
+  const collectIfLarge = createCollector(mebibyte);
+  const garbage = new WeakRef(createGarbage());
+  assert.equal(await collectIfLarge(), true);
+  assert.equal(garbage.deref(), undefined);
+  assert.equal(await collectIfLarge(), false, 'nothing was allocated since');
+  const kept = [createGarbage(), createGarbage()];
+  assert.equal(await collectIfLarge(), true);
+  assert.equal(kept.length, 2);
 });

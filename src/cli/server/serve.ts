@@ -1,11 +1,12 @@
-import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
 import { type Config, findUnknownVariables, loadConfig } from '../../config/load.ts';
 import { environmentVariableOf, type Option, type OptionName, options } from '../../config/options.ts';
 import { buildInvitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
 import { connectionVariableNames } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
+import { limitGarbage, restoreYoungGeneration } from './memory.ts';
 
 /** Registers the command `carillon serve`. */
 export function addServeCommand(program: Command): void {
@@ -22,6 +23,7 @@ export function addServeCommand(program: Command): void {
       stderr.print(`${variableName} is set but is not an option of Carillon; see carillon serve --help.`);
     }
     printStartupInfo(await servicePromise);
+    void limitGarbage(systemClock);
   });
 }
 
@@ -95,17 +97,4 @@ function stopOnSignals(servicePromise: Promise<Service>): void {
   };
   // Replace the handlers of `main.ts`, which exit immediately.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal).on(signal, stop);
-}
-
-// Objects that are created while modules load live long. They would make V8 grow its young generation to 22 MiB, and V8
-// never shrinks the young generation of an idle process.
-
-/** Keeps V8's young generation at its initial size during start-up. */
-export function limitYoungGeneration(): void {
-  setFlagsFromString('--semi-space-growth-factor=1');
-}
-
-/** Restores V8's default growth of the young generation, for the short-lived objects of requests. */
-function restoreYoungGeneration(): void {
-  setFlagsFromString('--semi-space-growth-factor=2');
 }

@@ -7,7 +7,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { exportTo } from '../../../src/transfer/export.ts';
 import type { ExportTotals } from '../../../src/transfer/format.ts';
 import { importExportFile } from '../../../src/transfer/import.ts';
-import type { TransferProgress } from '../../../src/transfer/progress.ts';
+import type { TransferProgress } from '../../../src/transfer/operator-report.ts';
 
 export const silentProgress: TransferProgress = {
   begin: () => undefined,

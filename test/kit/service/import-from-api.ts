@@ -13,7 +13,7 @@ import {
 import { createSourceClient } from '../../../src/import-from-api/source.ts';
 import { WorkFile } from '../../../src/import-from-api/work-file.ts';
 import { openStore } from '../../../src/store/open.ts';
-import type { TransferProgress } from '../../../src/transfer/progress.ts';
+import type { TransferProgress } from '../../../src/transfer/operator-report.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { openOptionsOf } from '../database/database.ts';
 import { silentProgress } from './export-import.ts';

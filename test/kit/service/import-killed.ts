@@ -1,5 +1,5 @@
 import type { Store } from '../../../src/store/store.ts';
-import type { TransferProgress } from '../../../src/transfer/progress.ts';
+import type { TransferProgress } from '../../../src/transfer/operator-report.ts';
 import { openStoreAt } from '../database/database.ts';
 import { importFromFile } from './export-import.ts';
 

@@ -60,7 +60,11 @@ const postgres = createTestStore(
 );
 
 const namedStores = (names: string): readonly TestStore[] =>
-  [sqlite, postgres].filter(({ name }) => names.split(',').includes(name));
+  names.split(',').map((chosen) => {
+    const store = [sqlite, postgres].find(({ name }) => name === chosen);
+    if (store === undefined) throw new Error(`TEST_STORES names ${chosen}, which is neither SQLite nor PostgreSQL`);
+    return store;
+  });
 
 /**
  * Yields the databases of a suite. Its tests start only after the file has looped over all of them. Otherwise the
