@@ -1,6 +1,6 @@
 /**
- * Returns the delay before the next retry: `firstDelayMs`, doubled with each previous retry up to `maxDelayMs`, without
- * jitter.
+ * Returns an exponential backoff: `firstDelayMs`, doubled with each previous retry up to `maxDelayMs`, without jitter.
+ * The retries of a hook have a fixed schedule instead (`delivery/dispatcher/retry-policy.ts`).
  *
  * @param retryCount number of previous retries, from 0
  */

@@ -134,7 +134,8 @@ class RuleTimesOfDay {
   /** INTERVAL of the rule, in units; 1 if the unit is a day, because `RuleDays` then applies INTERVAL. */
   readonly #unitInterval: number;
   /**
-   * The hours, minutes and seconds of the units that the rule allows; `[0]` for each part that is smaller than a unit.
+   * The hours, minutes and seconds at which a unit of the rule may start. A part that is smaller than the unit is `[0]`:
+   * an hour starts at minute 0 and second 0.
    */
   readonly #allowedTimeParts: readonly (readonly number[])[];
   /** Times within each unit, in milliseconds from its start. */

@@ -47,8 +47,9 @@ export const PARSER_LIMITS: FairSemaphoreLimits = {
 const parserSemaphore = new FairSemaphore<number>(PARSER_LIMITS);
 
 /**
- * Parses a file in a child process, which keeps the event loop free and can be killed. A worker thread is not enough,
- * because an out-of-memory error in a worker ends the whole process.
+ * Parses an iCalendar file in a child process, with limits of time and memory. A child process keeps the event loop
+ * free and can be killed. A worker thread is not enough, because an out-of-memory error in a worker ends the whole
+ * process.
  *
  * @param fd an open UTF-8 file; the child process reads it, so that it takes no memory of this process
  * @param timeoutMs timeout for parsing, milliseconds

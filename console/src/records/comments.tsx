@@ -48,7 +48,7 @@ type CommentsProps = {
   readonly reloadCount?: number;
 };
 
-/** Loads the names, by id, of the records below a project or task that can have comments: its tasks or subtasks. */
+/** Loads the names, by id, of the tasks of a project or the subtasks of a task. */
 async function loadChildNames(
   projectId: string,
   task: Task | undefined,

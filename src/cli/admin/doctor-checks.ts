@@ -31,13 +31,13 @@ export type CheckInput = {
   readonly resolve: ResolveName | undefined;
 };
 
-const okFinding = (checkName: string, message: string): Finding => ({ check: checkName, state: 'ok', message });
-const warningFinding = (checkName: string, message: string): Finding => ({
+const createOk = (checkName: string, message: string): Finding => ({ check: checkName, state: 'ok', message });
+const createWarning = (checkName: string, message: string): Finding => ({
   check: checkName,
   state: 'warning',
   message,
 });
-const faultFinding = (checkName: string, message: string): Finding => ({ check: checkName, state: 'fault', message });
+const createFault = (checkName: string, message: string): Finding => ({ check: checkName, state: 'fault', message });
 
 /** Runs all checks, in the order in which problems should be fixed. */
 export async function checkInstallation(input: CheckInput): Promise<Finding[]> {
@@ -54,8 +54,8 @@ export async function checkInstallation(input: CheckInput): Promise<Finding[]> {
 }
 
 function checkConfiguration(unknownVariableNames: readonly string[]): Finding {
-  if (unknownVariableNames.length === 0) return okFinding('configuration', 'all options are valid');
-  return warningFinding(
+  if (unknownVariableNames.length === 0) return createOk('configuration', 'all options are valid');
+  return createWarning(
     'configuration',
     `${unknownVariableNames.join(', ')}: not an option of Carillon; correct or remove it`,
   );
@@ -63,27 +63,27 @@ function checkConfiguration(unknownVariableNames: readonly string[]): Finding {
 
 function checkBaseUrl({ host, port, baseUrl, trustProxy }: Config): Finding[] {
   const checkName = 'base address';
-  if (baseUrl === undefined) return [okFinding(checkName, `http://${host}:${port}, because --base-url is not set`)];
+  if (baseUrl === undefined) return [createOk(checkName, `http://${host}:${port}, because --base-url is not set`)];
   const url = new URL(baseUrl);
   const isLoopbackUrl = isLoopback(url.hostname);
   if (isLoopbackUrl && !isLoopback(host))
     return [
-      warningFinding(
+      createWarning(
         checkName,
         `${baseUrl} points every other machine to itself; set the address that other machines use`,
       ),
     ];
-  if (isLoopbackUrl) return [okFinding(checkName, baseUrl)];
+  if (isLoopbackUrl) return [createOk(checkName, baseUrl)];
   const warnings: Finding[] = [];
   if (url.protocol === 'http:')
     warnings.push(
-      warningFinding(checkName, `${baseUrl} is not https: keys can be read in transit; put a proxy with TLS in front`),
+      createWarning(checkName, `${baseUrl} is not https: keys can be read in transit; put a proxy with TLS in front`),
     );
   if (url.protocol === 'https:' && trustProxy.length === 0)
     warnings.push(
-      warningFinding(checkName, 'behind a TLS proxy, logs show its address for every caller; add it to --trust-proxy'),
+      createWarning(checkName, 'behind a TLS proxy, logs show its address for every caller; add it to --trust-proxy'),
     );
-  return warnings.length > 0 ? warnings : [okFinding(checkName, baseUrl)];
+  return warnings.length > 0 ? warnings : [createOk(checkName, baseUrl)];
 }
 
 /** Whether a rule allows an address range so wide that it is probably a mistake. */
@@ -91,23 +91,23 @@ const isWideRange = (rule: AllowRule) => rule.kind === 'range' && rule.bits < 8;
 
 function checkAllowedTargets({ allowTargets: allowRules }: Config): Finding[] {
   const checkName = 'targets';
-  if (allowRules.length === 0) return [okFinding(checkName, 'private networks are blocked')];
+  if (allowRules.length === 0) return [createOk(checkName, 'private networks are blocked')];
   const wideRanges = allowRules.filter(isWideRange).map(({ text }) => text);
   if (wideRanges.length > 0)
     return [
-      warningFinding(
+      createWarning(
         checkName,
         `--allow-targets opens ${wideRanges.join(', ')}: anyone with a key can reach all of it; use narrower ranges`,
       ),
     ];
   return [
-    okFinding(checkName, `open in addition to public addresses: ${allowRules.map(({ text }) => text).join(', ')}`),
+    createOk(checkName, `open in addition to public addresses: ${allowRules.map(({ text }) => text).join(', ')}`),
   ];
 }
 
 function checkCorsOrigins({ corsOrigins: origins }: Config): Finding[] {
   return findRiskyOrigins(origins).map(({ origin, risk }) =>
-    warningFinding('origins', `--cors-origins holds ${origin}: ${risk}`),
+    createWarning('origins', `--cors-origins holds ${origin}: ${risk}`),
   );
 }
 
@@ -117,12 +117,10 @@ const MIN_FREE_BYTES = 256 * 1_024 * 1_024;
 async function checkDatabase(config: Config, inspection: CheckInput['inspection'], clock: Clock): Promise<Finding[]> {
   const databaseText = formatDatabaseLocation(config.database);
   if (inspection === undefined)
-    return [
-      warningFinding('database', `none at ${databaseText} yet; carillon serve creates it, or correct --database`),
-    ];
+    return [createWarning('database', `none at ${databaseText} yet; carillon serve creates it, or correct --database`)];
   if (typeof inspection === 'string')
     return [
-      faultFinding(
+      createFault(
         'database',
         `${databaseText} cannot be reached: ${inspection}; check --database, permissions, and that it is running`,
       ),
@@ -131,28 +129,28 @@ async function checkDatabase(config: Config, inspection: CheckInput['inspection'
   const databaseSummary = `${databaseText}, ${engine}, ${formatMebibytes(sizeBytes)}`;
   return [
     locationErrors.length === 0
-      ? okFinding('database', databaseSummary)
-      : faultFinding('database', `${locationErrors.join('; ')}; move it to a local disk`),
+      ? createOk('database', databaseSummary)
+      : createFault('database', `${locationErrors.join('; ')}; move it to a local disk`),
     checkSchema(inspection),
     await checkIntegrity(inspection),
     checkDurability(config, inspection),
     ...checkDiskSpace(inspection),
     ...checkDatabaseClock(inspection),
     ...(await checkFutureOccurrences(inspection, clock)),
-    okFinding('service', inspection.isServiceRunning ? 'running on the database' : 'not running on the database'),
+    createOk('service', inspection.isServiceRunning ? 'running on the database' : 'not running on the database'),
   ];
 }
 
 function checkSchema({ schemaVersion, newestSchemaVersion }: DatabaseInspection): Finding {
   const checkName = 'schema';
   if (schemaVersion > newestSchemaVersion)
-    return faultFinding(checkName, `version ${schemaVersion} is from a newer Carillon; update Carillon`);
+    return createFault(checkName, `version ${schemaVersion} is from a newer Carillon; update Carillon`);
   if (schemaVersion < newestSchemaVersion)
-    return warningFinding(
+    return createWarning(
       checkName,
       `version ${schemaVersion} of ${newestSchemaVersion}; the next start migrates it; make a backup first`,
     );
-  return okFinding(checkName, `version ${schemaVersion}, up to date`);
+  return createOk(checkName, `version ${schemaVersion}, up to date`);
 }
 
 const isSchemaReadable = ({ schemaVersion, newestSchemaVersion }: DatabaseInspection) =>
@@ -161,26 +159,26 @@ const isSchemaReadable = ({ schemaVersion, newestSchemaVersion }: DatabaseInspec
 async function checkIntegrity(inspection: DatabaseInspection): Promise<Finding> {
   const checkName = 'integrity';
   if (inspection.integrityErrors.length > 0)
-    return faultFinding(
+    return createFault(
       checkName,
       `${inspection.integrityErrors.join('; ')}; stop the service and restore the last good backup`,
     );
   const missingCount = isSchemaReadable(inspection) ? await countMissingRecords(inspection.queries) : 0;
   if (missingCount > 0)
-    return faultFinding(
+    return createFault(
       checkName,
       `${missingCount} occurrences have no record: data was lost; restore the last good backup`,
     );
-  return okFinding(checkName, 'sound, and every occurrence has its record');
+  return createOk(checkName, 'sound, and every occurrence has its record');
 }
 
 function checkDurability({ durability: requiredDurability }: Config, { weakSettings }: DatabaseInspection): Finding {
   const checkName = 'durability';
-  if (weakSettings.length === 0) return okFinding(checkName, 'confirmed writes are on disk');
+  if (weakSettings.length === 0) return createOk(checkName, 'confirmed writes are on disk');
   const message = `${weakSettings.join(', ')}: confirmed writes may be lost in a power failure`;
   return requiredDurability === 'any'
-    ? warningFinding(checkName, `${message}, as --durability any allows`)
-    : faultFinding(checkName, `${message}; turn it on`);
+    ? createWarning(checkName, `${message}, as --durability any allows`)
+    : createFault(checkName, `${message}; turn it on`);
 }
 
 function checkDiskSpace({ freeBytes, sizeBytes }: DatabaseInspection): Finding[] {
@@ -188,15 +186,15 @@ function checkDiskSpace({ freeBytes, sizeBytes }: DatabaseInspection): Finding[]
   if (freeBytes === undefined) return [];
   const freeText = `${formatMebibytes(freeBytes)} free`;
   if (freeBytes < MIN_FREE_BYTES)
-    return [faultFinding(checkName, `${freeText}; free disk space before writes are rejected`)];
+    return [createFault(checkName, `${freeText}; free disk space before writes are rejected`)];
   if (freeBytes < sizeBytes + MIN_FREE_BYTES)
     return [
-      warningFinding(
+      createWarning(
         checkName,
         `${freeText}, too little for a backup next to the database; free disk space, or back up elsewhere`,
       ),
     ];
-  return [okFinding(checkName, freeText)];
+  return [createOk(checkName, freeText)];
 }
 
 /** Maximum tolerated difference between two clocks. A larger one puts timestamps of different machines out of order. */
@@ -206,10 +204,10 @@ function checkDatabaseClock({ clockAheadMs }: DatabaseInspection): Finding[] {
   if (clockAheadMs === undefined) return [];
   const differenceText = `${Math.round(Math.abs(clockAheadMs))} ms`;
   if (Math.abs(clockAheadMs) <= MAX_CLOCK_SKEW_MS)
-    return [okFinding('clocks', `this machine and the database: ${differenceText} apart`)];
+    return [createOk('clocks', `this machine and the database: ${differenceText} apart`)];
   const direction = clockAheadMs > 0 ? 'ahead of' : 'behind';
   return [
-    warningFinding('clocks', `the database is ${differenceText} ${direction} this machine; synchronize both with NTP`),
+    createWarning('clocks', `the database is ${differenceText} ${direction} this machine; synchronize both with NTP`),
   ];
 }
 
@@ -223,7 +221,7 @@ async function checkFutureOccurrences(inspection: DatabaseInspection, clock: Clo
   const aheadMs = (row?.latest ?? 0) - clock.now();
   if (aheadMs <= MAX_CLOCK_SKEW_MS) return [];
   return [
-    faultFinding(
+    createFault(
       'clock',
       `the newest occurrence is ${Math.ceil(aheadMs / 1_000)} s in the future: a clock is, or was, wrong; synchronize it with NTP`,
     ),
@@ -238,13 +236,13 @@ async function checkSystemClock(clock: Clock): Promise<Finding> {
   const checkName = 'time';
   const year = new Date(clock.now()).getUTCFullYear();
   if (year < MIN_PLAUSIBLE_YEAR || year > MAX_PLAUSIBLE_YEAR)
-    return faultFinding(checkName, `the clock of this machine says ${year}; set it, and synchronize it with NTP`);
+    return createFault(checkName, `the clock of this machine says ${year}; set it, and synchronize it with NTP`);
   const [startWallMs, startMonotonicMs] = [clock.now(), clock.monotonic()];
   await sleep(clock, CLOCK_SAMPLE_MS);
   const driftMs = Math.abs(clock.now() - startWallMs - (clock.monotonic() - startMonotonicMs));
   if (driftMs > CLOCK_SAMPLE_MS)
-    return warningFinding(checkName, `the clock jumped by ${Math.round(driftMs)} ms just now; synchronize it with NTP`);
-  return okFinding(checkName, `${new Date(clock.now()).toISOString()}, and steady`);
+    return createWarning(checkName, `the clock jumped by ${Math.round(driftMs)} ms just now; synchronize it with NTP`);
+  return createOk(checkName, `${new Date(clock.now()).toISOString()}, and steady`);
 }
 
 /** A reserved name that resolves on the public Internet (RFC 2606). */
@@ -253,15 +251,15 @@ const DNS_TIMEOUT_MS = 3_000;
 
 async function checkNameResolution(resolve: ResolveName | undefined): Promise<Finding> {
   const checkName = 'egress';
-  if (resolve === undefined) return okFinding(checkName, 'not checked, because of --offline');
+  if (resolve === undefined) return createOk(checkName, 'not checked, because of --offline');
   const resolution = await resolve(PUBLIC_HOST_NAME, DNS_TIMEOUT_MS);
-  if ('addresses' in resolution) return okFinding(checkName, `names resolve (${PUBLIC_HOST_NAME})`);
+  if ('addresses' in resolution) return createOk(checkName, `names resolve (${PUBLIC_HOST_NAME})`);
   if (resolution.failure === 'resolver_silent')
-    return warningFinding(
+    return createWarning(
       checkName,
       'no DNS resolver answers: notifications wait until one does; check the resolvers of this machine',
     );
-  return warningFinding(
+  return createWarning(
     checkName,
     `${PUBLIC_HOST_NAME} does not resolve: public targets cannot be reached from this machine`,
   );

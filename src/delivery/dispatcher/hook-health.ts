@@ -1,6 +1,9 @@
 import { computeRemainingBackoffMs, DELIVERED_OUTCOME, type Decision } from './retry-policy.ts';
 
-/** Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). */
+/**
+ * Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). So a slow hook gains
+ * concurrency slowly, and a hook that only fails keeps 1.
+ */
 export const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /** The part of the health that is stored with the hook, so that it survives a restart (C18, C20). */

@@ -53,7 +53,7 @@ export type AttemptContext = {
  * - `wait`: a counted failure; the same delivery is retried after `waitMs`.
  * - `part_of_counted_failure`: failed, but was in flight when a failure was counted; not counted again, retried after
  *   the backoff.
- * - `ended`: the hook ends; nothing is sent to it any more.
+ * - `ended`: the hook ends (is disabled); nothing is sent to it any more.
  * - `retry_local_error`: a local error; not counted, retried after `waitMs`.
  * - `manual_failed`: a manual attempt failed; recorded, not counted, not retried.
  */

@@ -23,7 +23,7 @@ export type ClockState = {
   readonly jumpMs: number;
   /** Time of the clock when the jump was first seen. */
   readonly jumpSeenAt: number;
-  /** Time for which services have run since the jump was first seen. */
+  /** Time for which the service has run since the clock jumped, restarts included. */
   readonly runningSinceJumpMs: number;
 };
 

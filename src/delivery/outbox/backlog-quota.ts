@@ -23,9 +23,9 @@ export type BacklogQuotaDeps = {
 };
 
 /**
- * Quota of pending deliveries per account, checked by every write. Results are cached, so an account can exceed
- * its quota by the deliveries that it enqueues while a result is cached (a second, or 100 times the duration of
- * the count).
+ * Quota of pending deliveries per account, checked by every write. To check it, all pending deliveries of the account
+ * have to be counted, so the result is cached: for a second, or longer if counting is slow (100 times the time it took).
+ * Meanwhile an account can exceed its quota.
  */
 export class BacklogQuota {
   readonly #deps: BacklogQuotaDeps;

@@ -13,8 +13,8 @@ type OccurrenceRange = {
 
 /**
  * Builds the query that enqueues a pending delivery of each occurrence for every live hook of the same account, user
- * and kind (C14), or for `hookId` only. It returns the hook id of each new delivery. Existing deliveries are kept: a
- * hook that ended concurrently with an occurrence may already have a delivery of it.
+ * and kind (C14), or for `hookId` only. It returns the hook id of each new delivery. Running it again for a
+ * restored hook adds only the missing deliveries.
  */
 export function buildEnqueueQuery(
   queries: Queries,

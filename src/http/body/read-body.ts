@@ -50,7 +50,7 @@ export type BodyReaderDeps = {
   readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
 
-/** Maximum size of a body, unless the route has another limit. */
+/** The body limit, unless the route has another one. */
 export const MAX_JSON_BODY_BYTES = 64 * 1_024;
 
 /** Memory that is charged to the quota for each body, in addition to its bytes. */

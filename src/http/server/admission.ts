@@ -23,7 +23,7 @@ export type AdmissionDeps = {
 
 /**
  * Admission control is the first step after the head of a request has arrived: it starts the request, queues it, or
- * sheds it. Queued requests start round-robin by claimed identity.
+ * sheds it (503) while the service is overloaded. Queued requests start round-robin by claimed identity.
  */
 export class AdmissionControl {
   readonly #deps: AdmissionDeps;

@@ -32,7 +32,7 @@ export type LoadSheddingDeps = {
 
 /**
  * Load shedding: while the service is overloaded, rejects requests with 503 as cheaply as possible, with one cached body
- * and one log line per second. `AdmissionControl` and `RequestSlots` decide which requests.
+ * and one log line per second. `AdmissionControl` (`admission.ts`) and `RequestSlots` decide which requests.
  */
 export class LoadShedding {
   readonly #deps: LoadSheddingDeps;

@@ -5,16 +5,10 @@ import {
   type OccurrenceKind,
   resourceTypeOf,
 } from '../../delivery/outbox/event-kinds.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import { createRecordSchema, parseId, type StoredRecordOf, serializeRecord } from '../../http/fields/field.ts';
-import {
-  ownRecordId,
-  readOnlyDigits,
-  readOnlyEnum,
-  readOnlyId,
-  readOnlyRecords,
-  readOnlyText,
-  readOnlyTimestamp,
-} from '../../http/fields/field-types.ts';
+import { ownRecordId, readOnlyId, readOnlyRecords } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits, readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
 import { pagingParameters } from '../../http/routes/pagination.ts';
 import {
   enumParameter,
@@ -359,7 +353,7 @@ function toActivityRow(
   return { ...rest, cursor: position, resource_url, deliveries };
 }
 
-/** Creates the activity route, which only the console group serves. */
+/** Creates the route for the activity of the account. Only the console has it; the API does not. */
 export function createActivityRoutes({ baseUrl }: { baseUrl: () => string }): readonly Route[] {
   return [
     {
