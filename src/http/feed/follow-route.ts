@@ -4,6 +4,8 @@ import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
+import { requirePermission } from '../auth/authenticate.ts';
+import { authenticateRequest } from '../auth/route-groups.ts';
 import {
   createRecordSchema,
   type Fields,
@@ -12,6 +14,7 @@ import {
   type StoredRecordOf,
   serializeRecord,
 } from '../fields/field.ts';
+import type { RouteHead } from '../routes/define-routes.ts';
 import { MAX_RECORDS_PER_PAGE, pagingParameters } from '../routes/pagination.ts';
 import {
   type ParsedParameters,
@@ -19,10 +22,11 @@ import {
   type QueryParameter,
   type QueryParameters,
 } from '../routes/query-parameters.ts';
-import type { FeedRequest, Route, RouteHead, RouteInput, SerializedFeedPage } from '../routes/route.ts';
+import { createAccountView, type RequestContext } from '../routes/request-context.ts';
+import type { FeedRequest, Route, RouteInput, SerializedFeedPage } from '../routes/route.ts';
 import { readHeaderValues } from '../server/cors.ts';
 import { EVENT_STREAM_TYPE, prefersEventStream, STREAM_BATCH_SIZE, streamFeedEntries } from './sse.ts';
-import type { FeedWaiter, FeedWaiters } from './waiters.ts';
+import type { FeedWaiter } from './waiters.ts';
 
 /** Maximum duration of a long poll, in seconds. */
 const MAX_WAIT_S = 30;
@@ -117,19 +121,6 @@ function createFeedPageSchema(entrySchema: JsonSchema): JsonSchema {
   };
 }
 
-export type FeedRouteDeps = {
-  readonly feedWaiters: FeedWaiters;
-  readonly clock: Clock;
-  readonly route: Extract<Route, { mode: 'follow' }>;
-  createView(caller: Caller): AccountView;
-  /** Authenticates the caller again; rejects if the caller may no longer read the feed. */
-  reauthenticate(): Promise<Caller>;
-  /** Releases the request slot of the call, so that a waiting call holds no slot. */
-  releaseRequestSlot(): void;
-  /** Reports an internal error in the middle of a stream. */
-  reportError(error: unknown): void;
-};
-
 type ParsedFeedRequest = FeedRequest & {
   readonly parameterValues: Readonly<Record<string, unknown>>;
   readonly waitMs: number;
@@ -160,29 +151,37 @@ function parseFeedRequest(
   };
 }
 
-/** Responds to a feed request: with the existing entries, with the next entries after a wait, or with a stream. */
-export async function respondWithFeed(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  caller: Caller,
-  input: RouteInput,
-  deps: FeedRouteDeps,
+/** Runs a feed read: responds with the existing entries, with the next entries after a wait, or with a stream. */
+export async function executeFollow(
+  context: RequestContext,
+  route: Extract<Route, { mode: 'follow' }>,
 ): Promise<FastifyReply> {
-  const { feedWaiters, route, createView } = deps;
+  const { request, reply, deps, input } = context;
+  const { feedWaiters, group } = deps;
   const { parameterValues, after, limit, waitMs, isStream } = parseFeedRequest(request, route.parameters, input.query);
   const readEntries = (caller: Caller, after: FeedRequest['after']) =>
-    route.read(createView(caller), caller, parameterValues, { after, limit });
-  if (!isStream && waitMs === 0) return sendFeedPage(reply, await readEntries(caller, after));
+    route.read(createAccountView(caller, deps), caller, parameterValues, { after, limit });
+  if (!isStream && waitMs === 0) return sendFeedPage(reply, await readEntries(context.caller, after));
 
-  const waiter = feedWaiters.addWaiter(caller.accountId);
+  const waiter = feedWaiters.addWaiter(context.caller.accountId);
   reply.raw.once('close', () => waiter.end());
   if (reply.raw.destroyed) waiter.end();
+  // While the request waits, the caller may lose access.
+  const reauthenticate = async () => {
+    const caller = await authenticateRequest(group, request.raw);
+    requirePermission(caller, route.permission);
+    return caller;
+  };
   const readEntriesAfter = (cursor: number) =>
-    feedWaiters.runRead(waiter, async () => readEntries(await deps.reauthenticate(), cursor));
+    feedWaiters.runRead(waiter, async () => readEntries(await reauthenticate(), cursor));
   try {
-    const firstPage = await feedWaiters.runRead(waiter, () => readEntries(caller, after));
-    deps.releaseRequestSlot();
-    if (isStream && !reply.sent) return sendEventStream(reply, waiter, firstPage, readEntriesAfter, deps);
+    const firstPage = await feedWaiters.runRead(waiter, () => readEntries(context.caller, after));
+    // A waiting request holds no slot.
+    deps.requestSlots.releaseSlot(reply);
+    if (isStream && !reply.sent) {
+      const requireAccess = () => feedWaiters.withReadPermit(waiter, reauthenticate);
+      return sendEventStream(context, waiter, firstPage, readEntriesAfter, requireAccess);
+    }
     const page = isStream ? firstPage : await waitForEntries(waiter, firstPage, waitMs, readEntriesAfter, deps.clock);
     feedWaiters.removeWaiter(waiter);
     return sendFeedPage(reply, page);
@@ -232,17 +231,16 @@ function sendFeedPage(reply: FastifyReply, { entries, nextCursor }: SerializedFe
 }
 
 function sendEventStream(
-  reply: FastifyReply,
+  { request, reply, deps }: RequestContext,
   waiter: FeedWaiter,
   firstPage: SerializedFeedPage,
   readEntriesAfter: (cursor: number) => Promise<SerializedFeedPage>,
-  { feedWaiters, clock, reauthenticate, reportError }: FeedRouteDeps,
+  requireAccess: () => Promise<unknown>,
 ): FastifyReply {
-  const requireAccess = () => feedWaiters.withReadPermit(waiter, reauthenticate);
-  const eventChunks = streamFeedEntries(waiter, firstPage, { clock, readEntriesAfter, requireAccess });
+  const eventChunks = streamFeedEntries(waiter, firstPage, { clock: deps.clock, readEntriesAfter, requireAccess });
   const eventStream = Readable.from(eventChunks, { objectMode: true, highWaterMark: PREFETCH_CHUNKS });
-  eventStream.once('error', reportError);
-  eventStream.once('close', () => feedWaiters.removeWaiter(waiter));
+  eventStream.once('error', (error) => deps.reportError(request, error));
+  eventStream.once('close', () => deps.feedWaiters.removeWaiter(waiter));
   // `x-accel-buffering` prevents a proxy from buffering the stream.
   const streamHeaders = { 'cache-control': 'no-store', 'x-accel-buffering': 'no' };
   return reply.headers(streamHeaders).type(`${EVENT_STREAM_TYPE}; charset=utf-8`).send(eventStream);

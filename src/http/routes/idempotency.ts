@@ -70,10 +70,7 @@ export class InProgressCalls {
 }
 
 /** Finds the stored response of this call. Throws `idempotency_mismatch` if the key was used for another call. */
-export async function findStoredResponse(
-  view: AccountView,
-  idempotentCall: IdempotentCall,
-): Promise<RouteResult | undefined> {
+async function findStoredResponse(view: AccountView, idempotentCall: IdempotentCall): Promise<RouteResult | undefined> {
   const row = await view
     .selectFrom('idempotency')
     .select(['idempotency.fingerprint', 'idempotency.status', 'idempotency.location', 'idempotency.body'])
@@ -85,6 +82,20 @@ export async function findStoredResponse(
   requireSameRequest(idempotentCall, row.fingerprint);
   const createdProperty = row.location === '' ? {} : { createdPath: row.location };
   return { body: JSON.parse(row.body), ...createdProperty, replayedStatus: row.status };
+}
+
+/** Returns the stored response of a repeated call, or runs the call. A call without a key always runs (X4). */
+export async function replayOrRun(
+  idempotentCall: IdempotentCall | undefined,
+  inProgressCalls: InProgressCalls,
+  view: AccountView,
+  runCall: () => Promise<RouteResult>,
+): Promise<RouteResult> {
+  if (idempotentCall === undefined) return runCall();
+  return inProgressCalls.runExclusively(
+    idempotentCall,
+    async () => (await findStoredResponse(view, idempotentCall)) ?? runCall(),
+  );
 }
 
 /** Stores a response. A prepared query is sent synchronously, so it can be pipelined before the commit. */

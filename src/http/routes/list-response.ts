@@ -1,8 +1,13 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
-import { areSlicesLoaded, iterateSlices, waitForSliceTurn } from './page-slices.ts';
-import type { Page, PageRequest, PageSlice } from './pagination.ts';
+import {
+  areSlicesLoaded,
+  iterateSlices,
+  type Page,
+  type PageRequest,
+  type PageSlice,
+  waitForSliceTurn,
+} from './pagination.ts';
 
 /** Maximum size of a page. A page of a single record may be larger. */
 export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
@@ -68,10 +73,8 @@ export type SerializePageDeps = {
   readonly largePageSemaphore: Pick<FairSemaphore<number>, 'acquire'>;
   /** Whether the client has disconnected or the request was answered. */
   readonly isRequestOver: () => boolean;
-  /** Whether the quota of the caller's unread responses has capacity for another page. */
-  readonly hasResponseCapacity: () => boolean;
-  /** Throws `overloaded` if the quota of the caller's unread responses has no capacity for another page. */
-  readonly requireResponseCapacity: () => void;
+  /** The quota of the caller's unread responses. `requireCapacity` throws `overloaded`. */
+  readonly responseCapacity: { hasCapacity(): boolean; requireCapacity(): void };
 };
 
 /**
@@ -80,14 +83,15 @@ export type SerializePageDeps = {
  */
 export async function serializePage(pendingPage: PendingPage, deps: SerializePageDeps): Promise<SerializedPage> {
   const { page, pageRequest, serializeRow, remainingSlices } = pendingPage;
-  const { accountId, largePageSemaphore, isRequestOver, hasResponseCapacity, requireResponseCapacity } = deps;
+  const { accountId, largePageSemaphore, isRequestOver, responseCapacity } = deps;
   const pageWriter = new PageWriter();
-  const acquirePermit = () => largePageSemaphore.acquire(accountId, () => isRequestOver() || !hasResponseCapacity());
+  const isAbandoned = () => isRequestOver() || !responseCapacity.hasCapacity();
+  const acquirePermit = () => largePageSemaphore.acquire(accountId, isAbandoned);
   let releasePermit: (() => void) | undefined;
   try {
     if (page.isLarge) {
       releasePermit = await acquirePermit();
-      requireResponseCapacity();
+      responseCapacity.requireCapacity();
     }
     for (
       let sliceResult = pendingPage.firstSlice ?? (await remainingSlices.next());
@@ -99,7 +103,7 @@ export async function serializePage(pendingPage: PendingPage, deps: SerializePag
       if (pageWriter.isFull || isRequestOver()) break;
       if (pageWriter.pageBytes <= LARGE_PAGE_BYTES) continue;
       if (!areSlicesLoaded(page.slices)) releasePermit ??= await acquirePermit();
-      requireResponseCapacity();
+      responseCapacity.requireCapacity();
     }
   } finally {
     releasePermit?.();
@@ -114,34 +118,6 @@ export async function serializePage(pendingPage: PendingPage, deps: SerializePag
     nextPageRequest:
       nextCursor === undefined ? undefined : { offset: offset + limit, limit: pageRequest.limit, after: nextCursor },
   };
-}
-
-/** Sends a page. `listUrl` is the URL of the list without a query. */
-export function sendListPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { body, nextPageRequest }: SerializedPage,
-  listUrl: string,
-): FastifyReply {
-  // The request timeout may have sent a response already.
-  if (reply.sent) return reply;
-  if (nextPageRequest !== undefined)
-    reply.header('link', `<${buildNextPageUrl(request, listUrl, nextPageRequest)}>; rel="next"`);
-  return reply.code(200).type('application/json; charset=utf-8').send(body);
-}
-
-/** Returns the URL of the next page (C7). The URL of a list needs no ids, because no list has an id in its path. */
-function buildNextPageUrl(
-  request: FastifyRequest,
-  listUrl: string,
-  { offset, limit, after = '' }: PageRequest,
-): string {
-  const [, query = ''] = /\?(.*)$/s.exec(request.url) ?? [];
-  const parameters = new URLSearchParams(query);
-  parameters.set('offset', String(offset));
-  parameters.set('limit', String(limit));
-  parameters.set('after', after);
-  return `${listUrl}?${parameters}`;
 }
 
 /** Collects serialized records up to MAX_PAGE_BYTES. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { isBodyTooSlow } from '../body/read-body.ts';
-import { waitForNextIteration } from '../routes/page-slices.ts';
+import { waitForNextIteration } from '../routes/pagination.ts';
 import { Connection, isBodyDroppable } from './connection.ts';
 import { ConnectionBurstDetector } from './connection-burst.ts';
 import { defaultTimeouts } from './resource-limits.ts';

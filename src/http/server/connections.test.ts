@@ -9,7 +9,7 @@ import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
 import { formatRequest } from '../../../test/kit/network/raw-http.ts';
 import type { ApiUser, TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
-import { waitForNextIteration } from '../routes/page-slices.ts';
+import { waitForNextIteration } from '../routes/pagination.ts';
 import { ConnectionTracker } from './connections.ts';
 import { UnreadResponseQuota } from './unread-responses.ts';
 

@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type Clock, sleep } from '../../clock.ts';
-import { waitForNextIteration } from '../routes/page-slices.ts';
+import { waitForNextIteration } from '../routes/pagination.ts';
 
 /** Maximum time for accepting the connections that are queued in the kernel. */
 const ACCEPT_TIMEOUT_MS = 1_000;

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
+import type { FastifyReply } from 'fastify';
+import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { createSlowResolver } from '../../../test/kit/network/nameserver.ts';
 import { formatRequest, sendRawBytes } from '../../../test/kit/network/raw-http.ts';
-import { stores } from '../../../test/kit/service/stores.ts';
+import { sqlite, stores } from '../../../test/kit/service/stores.ts';
+import { Quota } from '../../async/quota.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { ReasonCounter } from './load-shedding.ts';
+import { ActiveRequests } from './request-slots.ts';
 import { defaultTimeouts } from './resource-limits.ts';
-import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './response-sizes.ts';
+import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './unread-responses.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
@@ -165,4 +171,66 @@ test('beyond ten thousand entries the oldest is evicted', () => {
   const sizes = new ResponseSizes();
   for (let user = 0; user <= 10_000; user += 1) sizes.recordSize(user, '/tasks', 1_000_000);
   assert.deepEqual([sizes.expectedBytesOf(0, '/tasks'), sizes.expectedBytesOf(1, '/tasks')], [0, 1_000_000]);
+});
+
+test('counts are reported at most once a second, and on flush', async () => {
+  const clock = createTestClock();
+  const reports: unknown[] = [];
+  const tally = new ReasonCounter<'a' | 'b'>(clock, (counts) => reports.push(counts));
+  for (const reason of ['a', 'b', 'a'] as const) tally.count(reason);
+  await clock.advance(999);
+  assert.deepEqual(reports, []);
+  await clock.advance(5_000);
+  assert.deepEqual(reports, [{ a: 2, b: 1 }]);
+  tally.count('b');
+  tally.flush();
+  tally.flush();
+  assert.deepEqual([reports, clock.remainingDelaysMs], [[{ a: 2, b: 1 }, { b: 1 }], []]);
+});
+
+test('C20 a stopped service has no pending timers, so its process can exit immediately', async (t) => {
+  const waiting = new Set<string>();
+  const clock: Clock = {
+    ...systemClock,
+    after(waitMs, run) {
+      const by = new Error(`${waitMs} ms`).stack ?? '';
+      waiting.add(by);
+      const cancel = systemClock.after(waitMs, () => {
+        waiting.delete(by);
+        run();
+      });
+      return () => {
+        waiting.delete(by);
+        cancel();
+      };
+    },
+  };
+  const carillon = await sqlite.testService(t, { deps: { clock } });
+  const owner = await carillon.createAccount('acme.test');
+  await owner.carillon.events.list();
+  await carillon.stop();
+  assert.deepEqual([...waiting], []);
+});
+
+test('a request holds a slot until it leaves, and times out unless its response was sent', async () => {
+  const clock = createTestClock();
+  const givenUp: FastifyReply[] = [];
+  const activeRequests = new ActiveRequests(clock, 30_000, (reply) => givenUp.push(reply));
+  const slots = new Quota({ maxTotal: 2 });
+  const reply = (sent = false) => ({ sent }) as FastifyReply;
+  const [first, second, third] = [reply(), reply(true), reply()];
+  const owner = { group: 1 };
+  assert.deepEqual(
+    [first, second, third].map((one) => activeRequests.acquire(one, slots, owner)),
+    [true, true, false],
+  );
+  await clock.advance(30_000);
+  assert.deepEqual([givenUp, slots.usedAmount], [[], 2]);
+  await clock.advance(1_000);
+  assert.deepEqual([givenUp, slots.usedAmount, clock.remainingDelaysMs], [[first], 0, []]);
+  assert.equal(activeRequests.acquire(third, slots, owner), true);
+  activeRequests.release(third);
+  activeRequests.release(third);
+  await clock.advance(60_000);
+  assert.deepEqual([givenUp.length, slots.usedAmount], [1, 0]);
 });

@@ -7,8 +7,7 @@ import { claimedIdentityOf, type RequestClass } from './admission.ts';
 import { clientNetworkOf } from './client-network.ts';
 import type { ConnectionTracker } from './connections.ts';
 import { markAsShed } from './load-shedding.ts';
-import { ResponseSizes } from './response-sizes.ts';
-import type { UnreadResponseQuota } from './unread-responses.ts';
+import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes, type UnreadResponseQuota } from './unread-responses.ts';
 
 /** Minimum number of slots for unauthenticated requests. A client network gets a quarter of these slots. */
 const MIN_VISITOR_SLOTS = 16;
@@ -30,6 +29,15 @@ export type RequestSlotsDeps = {
   readonly getConnectionTracker: () => Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
 };
 
+/** The quota of a caller's unread responses, for a response as large as the last one of the route. */
+export type ResponseCapacity = {
+  hasCapacity(): boolean;
+  /** Throws `overloaded` if there is no capacity. */
+  requireCapacity(): void;
+  /** Records the size of the response; throws `overloaded` if there is no capacity for a large response. */
+  beforeSending(bytes: number): void;
+};
+
 /**
  * Slots (semaphores) for requests in progress. There are separate pools for authenticated callers, visitors, caller
  * lookups and calendars. A request that waits for its body or for new feed entries holds no slot.
@@ -44,7 +52,7 @@ export class RequestSlots {
   /** Requests whose caller is being looked up in the database, counted by the identity that they claim. */
   readonly #lookupCounts = new Map<string, number>();
   readonly #visitorSlots: Quota;
-  readonly responseSizes = new ResponseSizes();
+  readonly #responseSizes = new ResponseSizes();
   readonly #calendarSlots = new Quota({ maxTotal: MAX_CALENDAR_STREAMS, maxPerMember: MAX_CALENDAR_STREAMS / 4 });
 
   constructor(deps: RequestSlotsDeps) {
@@ -69,7 +77,7 @@ export class RequestSlots {
   acquireVisitorSlot(request: FastifyRequest, reply: FastifyReply): void {
     const owner = visitorQuotaOwnerOf(request);
     this.#acquireSlot(request, reply, this.#visitorSlots, owner, 'visitors');
-    this.requireResponseCapacity(request, owner);
+    this.#requireResponseCapacity(request, owner);
   }
 
   /**
@@ -104,7 +112,7 @@ export class RequestSlots {
   acquireCallerSlot(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
     const owner = quotaOwnerOf(caller);
     this.#acquireSlot(request, reply, this.#callerSlots, owner, 'requests');
-    this.requireResponseCapacity(request, owner);
+    this.#requireResponseCapacity(request, owner);
   }
 
   /** Takes a slot for streaming a calendar until the response is sent. */
@@ -114,7 +122,7 @@ export class RequestSlots {
     if (!this.#calendarSlots.tryAcquire(owner)) throw markAsShed(request, 'visitors');
     this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
     this.#setResponseOwner(request, owner);
-    this.requireResponseCapacity(request, owner);
+    this.#requireResponseCapacity(request, owner);
   }
 
   /** Releases the slot of a request that is answered, or that waits for its body or for feed entries. */
@@ -126,14 +134,23 @@ export class RequestSlots {
     this.#activeRequests.close();
   }
 
-  /** Whether the quota of the owner's unread responses has capacity for this number of bytes. */
-  hasResponseCapacity(owner: QuotaOwner, bytes: number): boolean {
-    return this.#deps.unreadResponseQuota.hasCapacity(owner, bytes);
+  /** Returns the capacity for the next response of a route to this caller. */
+  responseCapacityOf(request: FastifyRequest, caller: Caller, path: string): ResponseCapacity {
+    const owner = quotaOwnerOf(caller);
+    const getExpectedBytes = () => this.#responseSizes.expectedBytesOf(caller.userId, path);
+    return {
+      hasCapacity: () => this.#deps.unreadResponseQuota.hasCapacity(owner, getExpectedBytes()),
+      requireCapacity: () => this.#requireResponseCapacity(request, owner, getExpectedBytes()),
+      beforeSending: (bytes) => {
+        this.#responseSizes.recordSize(caller.userId, path, bytes);
+        if (bytes >= MIN_LARGE_RESPONSE_BYTES) this.#requireResponseCapacity(request, owner, bytes);
+      },
+    };
   }
 
   /** Throws `overloaded` if the owner has too many unread response bytes. */
-  requireResponseCapacity(request: FastifyRequest, owner: QuotaOwner, bytes = 0): void {
-    if (!this.hasResponseCapacity(owner, bytes)) throw markAsShed(request, 'response_bytes');
+  #requireResponseCapacity(request: FastifyRequest, owner: QuotaOwner, bytes = 0): void {
+    if (!this.#deps.unreadResponseQuota.hasCapacity(owner, bytes)) throw markAsShed(request, 'response_bytes');
   }
 
   #acquireSlot(
