@@ -1,11 +1,21 @@
-import { type Expression, type SqlBool, sql } from 'kysely';
+import type { Expression, SqlBool } from 'kysely';
 import { splitIntoBatches } from '../../async/batches.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { prepareQuery } from '../../store/prepared-queries.ts';
-import type { ClusterSession, CommitEvents, Store, Tx } from '../../store/store.ts';
+import type { ClusterSession, CommitEvents, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { claimLeases, findHooksWithWork, type HookQueueRow, type PendingWork } from '../dispatcher/queries.ts';
+import {
+  buildClaimableCondition,
+  buildFreeForNodeCondition,
+  evictNode,
+  findUnacknowledgedHooks,
+  freeAllLeases,
+  type PeerHeartbeat,
+  releaseLeases,
+  renewHeartbeat,
+  type UnacknowledgedHook,
+} from './cluster-queries.ts';
 import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.ts';
 
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
@@ -53,34 +63,6 @@ export type ClusterNodeDeps = {
   readonly role: string;
 };
 
-type NodeIdParameter = { readonly nodeId: number };
-
-/** A result row of the heartbeat statement for a peer; `value` is the heartbeat counter of the peer. */
-type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
-/**
- * A result row of the heartbeat statement for a hook that is leased to this node and has ended or got new secrets, if
- * this node has not processed the commit event yet. `value` is the time when the hook ended; null if only its secrets
- * changed.
- */
-type UnacknowledgedHook = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
-type HeartbeatRow =
-  | PeerHeartbeat
-  | UnacknowledgedHook
-  | { readonly what: 'self'; readonly id: number; readonly value: null };
-
-/**
- * Sends the heartbeat, and returns the peers and the unacknowledged hooks, in one statement. `lease_owner <> 0` is
- * redundant; it lets a cached plan use the partial index.
- */
-const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
-  const renewedCte = sql`with renewed as (update nodes set heartbeat = heartbeat + 1 where node_id = ${nodeId} returning node_id)`;
-  return sql<HeartbeatRow>`${renewedCte}
-    select 'self' as what, node_id as id, null::int8 as value from renewed
-    union all select 'peer', node_id, heartbeat from nodes where node_id <> ${nodeId}
-    union all select 'hook', hook_id, date_ended from hooks
-      where lease_owner = ${nodeId} and lease_owner <> 0 and ${unacknowledgedCondition}`;
-});
-
 /**
  * Cluster membership of one of several nodes on a PostgreSQL database: heartbeats, leases, eviction.
  *
@@ -89,8 +71,8 @@ const renewHeartbeat = prepareQuery((_, { nodeId }: NodeIdParameter) => {
  * - Lease: `hooks.lease_owner`. A claim raises `hooks.generation`, the fencing token: results of the previous
  *   owner do not change the hook.
  * - Eviction (failover): a dead peer, whose counter does not change, is deleted from `nodes` and its leases are
- *   freed, after 1.1 s if its database connection is closed, else after 8 s. Another node reclaims its hooks, and
- *   sends deliveries that were in flight on the crashed node again, with the same `Webhook-Id`. No clocks are
+ *   freed, after 1.1 s if its database connection is closed, else after 8 s. Another node takes over (reclaims) its
+ *   hooks, and sends deliveries that were in flight on the crashed node again, with the same `Webhook-Id`. No clocks are
  *   compared: each node measures with its own monotonic clock how long a counter has not changed.
  * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has
  *   acknowledged it, or was evicted (C13, C23, X8).
@@ -164,18 +146,10 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   async release(leases: readonly Lease[]): Promise<void> {
     const nodeId = this.#nodeId;
-    for (let batchStart = 0; batchStart < leases.length; batchStart += LEASES_PER_RELEASE) {
-      const batch = leases.slice(batchStart, batchStart + LEASES_PER_RELEASE);
-      const hookIds = batch.map(({ hookId }) => hookId);
-      const generations = batch.map(({ generation }) => generation);
+    for (const batch of splitIntoBatches(leases, LEASES_PER_RELEASE)) {
       await this.#deps.store.write(async (tx) => {
-        if (this.#isLeaving) tx.events.addPendingHooks(hookIds);
-        // If this node has claimed a hook again in the meantime, the generation is higher, and the new lease is kept.
-        // The end of a hook raises the generation too, but the lease of an ended hook is released.
-        await sql`update hooks set lease_owner = 0
-          from unnest(${hookIds}::int8[], ${generations}::int8[]) as held (hook_id, generation)
-          where hooks.hook_id = held.hook_id and hooks.lease_owner = ${nodeId}
-            and (hooks.generation = held.generation or hooks.date_ended is not null)`.execute(tx.queries);
+        if (this.#isLeaving) tx.events.addPendingHooks(batch.map(({ hookId }) => hookId));
+        await releaseLeases(tx.queries, nodeId, batch);
       });
     }
   }
@@ -209,7 +183,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     const { store } = this.#deps;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
-      await this.#freeLeases(tx, nodeId);
+      await freeAllLeases(tx, nodeId);
       await tx.queries.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
     });
   }
@@ -310,71 +284,23 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    */
   async #evict({ node_id: nodeId, heartbeat, silentMs }: SilentPeer): Promise<void> {
     const { store, log } = this.#deps;
-    const freedLeaseCount = await store.write(async (tx) => {
-      const deletedNodes = await tx.queries
-        .deleteFrom('nodes')
-        .where('node_id', '=', nodeId)
-        .where('heartbeat', '=', heartbeat)
-        .returning('node_id')
-        .execute();
-      return deletedNodes.length === 0 ? undefined : this.#freeLeases(tx, nodeId);
-    });
+    const freedLeaseCount = await store.write((tx) => evictNode(tx, nodeId, heartbeat));
     if (freedLeaseCount === undefined) return;
     this.#peers.delete(nodeId);
     log.warn({ event: 'node.peer_evicted', node_id: nodeId, silent_ms: Math.round(silentMs), queues: freedLeaseCount });
   }
 
-  /** Frees the leases of a node, and adds a commit event with the live hooks. Returns the number of leases. */
-  async #freeLeases({ queries, events }: Tx, nodeId: number): Promise<number> {
-    const freedHooks = await queries
-      .updateTable('hooks')
-      .set({ lease_owner: 0 })
-      .where('lease_owner', '=', nodeId)
-      .returning(['hook_id', 'date_ended'])
-      .execute();
-    events.addPendingHooks(freedHooks.filter((row) => row.date_ended === null).map((row) => row.hook_id));
-    return freedHooks.length;
-  }
-
   /**
-   * Waits until no other node can start an attempt for a hook that this commit ended, or an attempt that is signed with
-   * replaced secrets.
+   * Waits until the lease owners of the hooks that this commit ended, or whose secrets it changed, have acknowledged it:
+   * no node then starts an attempt for an ended hook, or signs one with replaced secrets. A failed query counts as not
+   * acknowledged and is repeated, because the response must not be sent too early.
    */
   async #waitForAcks({ endedHooks, hookIdsWithChangedSecrets, origin }: CommitEvents): Promise<void> {
-    if (endedHooks.size + hookIdsWithChangedSecrets.size === 0 || origin !== 'here') return;
-    for (const batch of splitIntoBatches([...endedHooks.keys(), ...hookIdsWithChangedSecrets], HOOKS_PER_ACK_QUERY))
-      await this.#waitForBatchAcks(batch);
-  }
-
-  /**
-   * Waits until the lease owners of these hooks have acknowledged the change. A failed query counts as not acknowledged
-   * and is repeated: the response must not be sent too early.
-   */
-  async #waitForBatchAcks(hookIds: readonly number[]): Promise<void> {
     const { store, realClock } = this.#deps;
-    const findUnacknowledgedHooks = () =>
-      store.read
-        .selectFrom('hooks')
-        .innerJoin('nodes', 'nodes.node_id', 'hooks.lease_owner')
-        .select('hooks.hook_id')
-        .where('hooks.hook_id', 'in', hookIds)
-        .where(unacknowledgedCondition)
-        .where('nodes.node_id', '<>', this.#nodeId)
-        .execute()
-        .catch(() => hookIds);
-    while ((await findUnacknowledgedHooks()).length > 0) await sleep(realClock, ACK_POLL_INTERVAL_MS);
+    if (origin !== 'here') return;
+    for (const hookIds of splitIntoBatches([...endedHooks.keys(), ...hookIdsWithChangedSecrets], HOOKS_PER_ACK_QUERY)) {
+      const findHooks = () => findUnacknowledgedHooks(store.read, this.#nodeId, hookIds).catch(() => hookIds);
+      while ((await findHooks()).length > 0) await sleep(realClock, ACK_POLL_INTERVAL_MS);
+    }
   }
-}
-
-/** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */
-const unacknowledgedCondition = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
-
-/** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
-function buildClaimableCondition(nodeId: number): Expression<SqlBool> {
-  return buildFreeForNodeCondition(nodeId, sql.ref<number>('hooks.lease_owner'));
-}
-
-function buildFreeForNodeCondition(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
-  return sql<SqlBool>`(${ownerColumn} in (0, ${nodeId})
-    or not exists (select 1 from nodes where nodes.node_id = ${ownerColumn}))`;
 }

@@ -130,8 +130,7 @@ export class ClaimLoop {
       this.#loop.wake();
       return;
     }
-    if (workType === 'manual') queue.hasUnreadManualAttempts = true;
-    else if (rows === undefined) queue.hasUnreadPendingDeliveries = true;
+    if (rows === undefined) queue.markUnread(workType);
     else queue.pushDeliveries(toPendingDeliveries(rows), this.#deps.clock.now());
     this.#deps.onReady([queue]);
   }
@@ -235,7 +234,7 @@ export class ClaimLoop {
   async #releaseIdle(matches: (queue: HookQueue) => boolean): Promise<void> {
     const uncommittedHookIds = this.#deps.getUncommittedHookIds();
     const now = this.#deps.clock.now();
-    const isReleasable = (queue: HookQueue) => queue.isIdle(now) && !uncommittedHookIds.has(queue.hookId);
+    const isReleasable = (queue: HookQueue) => queue.status(now) === 'idle' && !uncommittedHookIds.has(queue.hookId);
     await this.releaseLeases(this.discardMatching((queue) => isReleasable(queue) && matches(queue)));
   }
 
@@ -255,14 +254,10 @@ export class ClaimLoop {
     this.#deps.onDiscarded(queue);
   }
 
-  /**
-   * Wakes a hook that the poll found. A queue that is active needs no wake-up, because it prefetches its further
-   * deliveries itself. If an active queue could start an attempt but nothing would schedule it, it is scheduled here.
-   */
   #wakePolledHook(hookId: number): void {
     const queue = this.findQueue(hookId);
-    if (queue?.isActive !== true) this.wakeHook(hookId, 'pending');
-    else if (queue.needsScheduling(this.#deps.clock.now())) this.#deps.onReady([queue]);
+    if (queue === undefined) this.wakeHook(hookId, 'pending');
+    else if (queue.onPolled(this.#deps.clock.now())) this.#deps.onReady([queue]);
   }
 
   /** Acknowledges secret rotations, with retries. Afterwards the new secrets may be read. */

@@ -1,9 +1,10 @@
-import { type Insertable, sql } from 'kysely';
+import type { Insertable } from 'kysely';
 import { DISPATCHER_ACTOR } from '../../permissions.ts';
 import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
+import { finalizeDeliveries } from './finalize-deliveries.ts';
 import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
 import type { EndedReason } from './retry-policy.ts';
 
@@ -70,8 +71,14 @@ export async function completeDeliveries(
       ...correctedRows.filter((row) => row !== undefined).map((row) => updateAttempt(tx.queries, row)),
       // A delivered delivery is finalized even with a stale token, so that the new lease owner does not send it
       // again (C20).
-      finalizeDeliveries(tx.queries, completions.filter(isDelivered), { finalizedAt: completedAt, state: 'delivered' }),
-      finalizeDeliveries(tx.queries, validCompletions.filter(isDropped), { finalizedAt: completedAt, state: 'failed' }),
+      finalizeDeliveries(tx.queries, deliveryIdsOf(completions.filter(isDelivered)), {
+        finalizedAt: completedAt,
+        state: 'delivered',
+      }),
+      finalizeDeliveries(tx.queries, deliveryIdsOf(validCompletions.filter(isDropped)), {
+        finalizedAt: completedAt,
+        state: 'failed',
+      }),
       deleteCompletedManualAttempts(tx.queries, validCompletions),
       updateChangedHooks(tx.queries, validCompletions),
     ]);
@@ -93,6 +100,10 @@ export async function completeDeliveries(
     return completions.filter((completion) => !validCompletions.includes(completion));
   });
 }
+
+/** Returns the ids of the deliveries. A delivery can occur twice in a batch: in a regular and in a manual attempt. */
+const deliveryIdsOf = (completions: readonly Completion[]) =>
+  new Set(completions.map(({ pendingDelivery }) => pendingDelivery.deliveryId));
 
 const isDelivered = ({ deliveryState }: Completion) => deliveryState === 'delivered';
 
@@ -197,78 +208,6 @@ async function insertAttemptsAndLockHooks(
   const generationsByHook = new Map<number, number>();
   for (const { hook_id, generation } of hooks) if (generation !== null) generationsByHook.set(hook_id, generation);
   return generationsByHook;
-}
-
-type DeliveryReference = { readonly deliveryId: number };
-
-const deliveryIdsOf = (deliveries: readonly DeliveryReference[]) => deliveries.map(({ deliveryId }) => deliveryId);
-
-/** The columns that a delivery keeps when it moves from `pending_deliveries` to `finalized_deliveries`. */
-const copiedColumns = [
-  'account_id',
-  'user_id',
-  'hook_id',
-  'delivery_id',
-  'record_id',
-  'created_at',
-  'kind',
-  'position',
-] as const;
-
-const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
-
-type Finalization = { readonly finalizedAt: number; readonly state: 'delivered' | 'failed' };
-
-const selectFinalizedColumns = ({ finalizedAt, state }: Finalization) =>
-  [...copiedColumns, sql.val(finalizedAt).as('finalized_at'), sql.val(state).as('state')] as const;
-
-const insertFinalizedDeliveries = prepareQueryForItems(
-  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
-    queries
-      .insertInto('finalized_deliveries')
-      .columns(finalizedColumns)
-      .expression((from) =>
-        from
-          .selectFrom('pending_deliveries')
-          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .select(selectFinalizedColumns(finalization)),
-      ),
-);
-
-const deletePendingDeliveries = prepareQueryForItems((queries, deliveries: readonly DeliveryReference[]) =>
-  queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', deliveryIdsOf(deliveries)),
-);
-
-/** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
-const movePendingToFinalized = prepareQueryForItems(
-  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
-    queries
-      .with('gone', (from) =>
-        from
-          .deleteFrom('pending_deliveries')
-          .where('delivery_id', 'in', deliveryIdsOf(deliveries))
-          .returning(copiedColumns),
-      )
-      .insertInto('finalized_deliveries')
-      .columns(finalizedColumns)
-      .expression((from) => from.selectFrom('gone').select(selectFinalizedColumns(finalization))),
-);
-
-/** Moves the deliveries of these completions from `pending_deliveries` to `finalized_deliveries`. */
-async function finalizeDeliveries(
-  queries: Queries,
-  completions: readonly Completion[],
-  finalization: Finalization,
-): Promise<void> {
-  // A delivery can occur twice in a batch: with a regular attempt and with a manual one.
-  const deliveryIds = new Set(completions.map(({ pendingDelivery }) => pendingDelivery.deliveryId));
-  const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
-  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalization);
-  else
-    await Promise.all([
-      insertFinalizedDeliveries(queries, deliveries, finalization),
-      deletePendingDeliveries(queries, deliveries, {}),
-    ]);
 }
 
 const deleteManualAttempts = prepareQueryForItems(

@@ -84,7 +84,7 @@ export class DispatchLoop {
 
   /** Sets the retry timer of a queue, which schedules the queue when its next attempt is due. */
   scheduleWhenDue(queue: HookQueue, now: number): void {
-    const waitMs = queue.computeNextWaitMs(now);
+    const waitMs = queue.computeWaitMs(now);
     if (waitMs <= 0) return;
     queue.replaceRetryTimer(this.#deps.clock.after(waitMs, () => this.schedule([queue])));
   }
@@ -102,8 +102,7 @@ export class DispatchLoop {
       if (countInFlight() >= MAX_IN_FLIGHT || !mayStart()) break;
       // Round-robin: `#tryDispatch` adds the queue again at the end, so that all queues are served if permits are few.
       this.#readyQueues.delete(queue);
-      // A queue that is being prefetched is scheduled again when the prefetch is done.
-      if (!queue.isPrefetching) this.#tryDispatch(queue, clock.now());
+      this.#tryDispatch(queue, clock.now());
     }
     if (queues.length === QUEUES_PER_ITERATION) await new Promise<void>((resolve) => setImmediate(resolve));
   }
@@ -117,12 +116,15 @@ export class DispatchLoop {
    */
   #tryDispatch(queue: HookQueue, now: number): void {
     const { mayPrefetch, prefetch } = this.#deps;
-    if (queue.needsPrefetch(now) && mayPrefetch(queue)) {
+    const status = queue.status(now);
+    // The queue is scheduled again when the prefetch is done.
+    if (status === 'prefetching') return;
+    if (status === 'unread' && mayPrefetch(queue)) {
       prefetch(queue);
       return;
     }
     if (!this.#limiter.admitOrEnqueue(queue)) return;
-    const nextDelivery = queue.takeNextManualAttempt(now) ?? queue.takeNextPendingDelivery(now);
+    const nextDelivery = queue.takeNextDelivery(now);
     if (nextDelivery === undefined) this.#postponeQueue(queue, now);
     else {
       this.#startAttempt(queue, nextDelivery);

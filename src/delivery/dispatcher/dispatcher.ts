@@ -203,9 +203,7 @@ export class Dispatcher {
     for (const completion of completions) {
       const queue = this.#claimLoop.findQueue(completion.hookId);
       if (queue === undefined) continue;
-      // A saturated queue waits for commits before it starts more attempts.
-      if (queue.isSaturated) this.#dispatchLoop.schedule([queue]);
-      queue.onResultCommitted(completion);
+      if (queue.onResultCommitted(completion)) this.#dispatchLoop.schedule([queue]);
     }
     for (const lease of fencedLeases) this.#claimLoop.discardFenced(lease);
     this.#dispatchLoop.wake();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
-import { HookQueue } from './hook-queue.ts';
+import { HookQueue, type HookSource } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import { type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
@@ -10,6 +10,8 @@ import { type Decision, decide, explainDecision, formatOutcome } from './retry-p
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
 const DAY_MS = 86_400_000;
+/** Number of rows of a full page. */
+const PAGE_SIZE = 32;
 
 const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
 const UNSUBSCRIBE: AttemptOutcome = { kind: 'answered', status: 401, durationMs: 1 };
@@ -45,28 +47,83 @@ const asManualAttempt = (row: PendingDelivery): PendingDelivery => {
 };
 const hookTest: PendingDelivery = { ...pendingAt(90), position: null, kind: 'test', manualAttemptId: 900 };
 
+/** The rows of a hook in a database, from which its queue reads. */
+class HookRows implements HookSource {
+  pending: PendingDelivery[] = [];
+  manual: PendingDelivery[] = [];
+  /** Number of reads of pending deliveries. */
+  readCount = 0;
+  /** Called after pending deliveries were selected, before they arrive. */
+  onRead: () => void = () => undefined;
+  secretsError: Error | undefined;
+
+  async findSecrets() {
+    if (this.secretsError !== undefined) throw this.secretsError;
+    return [];
+  }
+
+  async findPendingDelivery(deliveryId: number) {
+    return this.pending.find((row) => row.deliveryId === deliveryId);
+  }
+
+  async findNextPendingDeliveries(afterPosition: number) {
+    this.readCount += 1;
+    const pendingDeliveries = this.pending
+      .filter(({ position }) => Number(position) > afterPosition)
+      .slice(0, PAGE_SIZE);
+    this.onRead();
+    return { pendingDeliveries, isLastPage: pendingDeliveries.length < PAGE_SIZE };
+  }
+
+  async findManualAttempts(afterId: number) {
+    const rows = this.manual.filter(({ manualAttemptId }) => Number(manualAttemptId) > afterId);
+    const manualAttempts = rows.slice(0, PAGE_SIZE);
+    const lastId = manualAttempts.at(-1)?.manualAttemptId ?? afterId;
+    return { manualAttempts, lastId, isLastPage: manualAttempts.length < PAGE_SIZE };
+  }
+}
+
 /** Drives a queue like the dispatcher does, with its own clock. */
 class QueueDriver {
   readonly queue: HookQueue;
+  readonly rows = new HookRows();
   now = 1_000;
 
   constructor(row: Partial<HookQueueRow> = {}, pendingCount = 0) {
     this.queue = new HookQueue({ ...newHookRow, ...row }, 0, DAY_MS);
-    this.queue.addPendingDeliveries(Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1)));
+    this.rows.pending = Array.from({ length: pendingCount }, (_, index) => pendingAt(index + 1));
+  }
+
+  get status() {
+    return this.queue.status(this.now);
+  }
+
+  fill(): Promise<void> {
+    return this.queue.fill(this.rows, { now: () => this.now }, true);
+  }
+
+  /** Stores manual attempts, of which a commit event tells the queue. */
+  addManualAttempts(...attempts: readonly PendingDelivery[]): void {
+    this.rows.manual.push(...attempts);
+    this.queue.markUnread('manual');
   }
 
   /** Starts all attempts that may start now. */
-  beginAll(): InFlightAttempt[] {
+  async beginAll(): Promise<InFlightAttempt[]> {
     const begun: InFlightAttempt[] = [];
     for (;;) {
-      const row = this.queue.takeNextManualAttempt(this.now) ?? this.queue.takeNextPendingDelivery(this.now);
+      if (this.status === 'unread') await this.fill();
+      const { status } = this;
+      const row = this.queue.takeNextDelivery(this.now);
+      assert.equal(status === 'ready', row !== undefined, status);
       if (row === undefined) return begun;
       begun.push(this.queue.beginAttempt(row, this.now));
     }
   }
 
-  beginOne(): InFlightAttempt {
-    const row = this.queue.takeNextPendingDelivery(this.now);
+  async beginOne(): Promise<InFlightAttempt> {
+    if (this.status === 'unread') await this.fill();
+    const row = this.queue.takeNextDelivery(this.now);
     if (row === undefined) throw new Error('nothing may begin');
     return this.queue.beginAttempt(row, this.now);
   }
@@ -94,26 +151,33 @@ class QueueDriver {
   }
 
   /** Makes one attempt as early as possible. */
-  deliver(outcome: AttemptOutcome) {
-    this.now += Math.max(0, this.queue.computePendingWaitMs(this.now));
-    return this.finish(this.beginOne(), outcome);
+  async deliver(outcome: AttemptOutcome) {
+    this.now += Math.max(0, this.queue.computeWaitMs(this.now));
+    return this.finish(await this.beginOne(), outcome);
+  }
+
+  /** Makes one attempt for each outcome, and returns the decisions. */
+  async decideAll(outcomes: readonly AttemptOutcome[]): Promise<Decision['is'][]> {
+    const decisions: Decision['is'][] = [];
+    for (const outcome of outcomes) decisions.push((await this.deliver(outcome)).decision);
+    return decisions;
   }
 }
 
 /** Returns a queue whose concurrency was raised to `concurrency` by deliveries. */
-function withConcurrency(concurrency: number, pendingCount: number): QueueDriver {
+async function withConcurrency(concurrency: number, pendingCount: number): Promise<QueueDriver> {
   const drive = new QueueDriver({}, pendingCount + concurrency - 1);
-  for (let earned = 1; earned < concurrency; earned += 1) drive.deliver(OK);
+  for (let earned = 1; earned < concurrency; earned += 1) await drive.deliver(OK);
   return drive;
 }
 
 const deliveryIdsOf = (flights: readonly InFlightAttempt[]) =>
   flights.map((flight) => flight.pendingDelivery.deliveryId);
 
-test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to 8', () => {
+test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to 8', async () => {
   const drive = new QueueDriver({}, 100);
   for (const window of [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]) {
-    const begun = drive.beginAll();
+    const begun = await drive.beginAll();
     assert.equal(begun.length, window);
     // All attempts but one end with a local error, so that each round has one 200.
     const [first, ...others] = begun;
@@ -125,56 +189,56 @@ test('C22 a new queue starts with a concurrency of 1, and each 200 adds 1, up to
   }
 });
 
-test('C22 a failure resets the concurrency to 1', () => {
-  const drive = withConcurrency(8, 30);
-  const [first, ...others] = drive.beginAll();
+test('C22 a failure resets the concurrency to 1', async () => {
+  const drive = await withConcurrency(8, 30);
+  const [first, ...others] = await drive.beginAll();
   assert.equal(others.length, 7);
   if (first !== undefined) drive.finish(first, SERVER_ERROR);
   for (const flight of others) drive.finish(flight, OK);
   drive.now += FIRST_WAIT_MS;
-  const retry = drive.beginAll();
+  const retry = await drive.beginAll();
   assert.equal(retry.length, 1);
   if (retry[0] !== undefined) drive.finish(retry[0], OK);
-  assert.equal(drive.beginAll().length, 2);
+  assert.equal((await drive.beginAll()).length, 2);
 });
 
-test('C18 failures of attempts in flight together count once, and nothing starts until the backoff is over', () => {
-  const drive = withConcurrency(8, 20);
-  const flights = drive.beginAll();
+test('C18 failures of attempts in flight together count once, and nothing starts until the backoff is over', async () => {
+  const drive = await withConcurrency(8, 20);
+  const flights = await drive.beginAll();
   const decisions = flights.map((flight) => drive.finish(flight, SERVER_ERROR).decision);
   assert.deepEqual(decisions, ['wait', ...Array(7).fill('part_of_counted_failure')]);
   assert.equal(drive.queue.failures, 1);
   drive.now += FIRST_WAIT_MS - 1;
-  assert.deepEqual(drive.beginAll(), []);
+  assert.deepEqual(await drive.beginAll(), []);
   drive.now += 1;
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), deliveryIdsOf(flights.slice(0, 1)));
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), deliveryIdsOf(flights.slice(0, 1)));
 });
 
-test('C18 the delivery that failed first is retried first, in whatever order the others fail', () => {
-  const drive = withConcurrency(4, 10);
-  const [a, b, c, d] = drive.beginAll();
+test('C18 the delivery that failed first is retried first, in whatever order the others fail', async () => {
+  const drive = await withConcurrency(4, 10);
+  const [a, b, c, d] = await drive.beginAll();
   assert.ok(a && b && c && d);
   drive.finish(c, SERVER_ERROR);
   drive.finish(a, SERVER_ERROR);
   drive.finish(d, LOCAL_ERROR);
   drive.finish(b, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [c.pendingDelivery.deliveryId]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [c.pendingDelivery.deliveryId]);
 });
 
-test('C18 the same delivery is retried after each failure, and the others are pending when it is delivered', () => {
+test('C18 the same delivery is retried after each failure, and the others are pending when it is delivered', async () => {
   const drive = new QueueDriver({}, 3);
   for (const outcome of [SERVER_ERROR, SERVER_ERROR])
-    assert.equal(drive.deliver(outcome).pendingDelivery.deliveryId, 11);
-  const told = drive.deliver(OK);
+    assert.equal((await drive.deliver(outcome)).pendingDelivery.deliveryId, 11);
+  const told = await drive.deliver(OK);
   assert.equal(told.pendingDelivery.deliveryId, 11);
   assert.deepEqual(told.hookState, { failures: 0, dueAt: null, retryDeliveryId: null, lastOutcome: '200' });
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12, 13]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [12, 13]);
 });
 
-test('C18 a 200 of an attempt that was in flight at a failure delivers, and does not end the backoff', () => {
-  const drive = withConcurrency(3, 10);
-  const [failing, other] = drive.beginAll();
+test('C18 a 200 of an attempt that was in flight at a failure delivers, and does not end the backoff', async () => {
+  const drive = await withConcurrency(3, 10);
+  const [failing, other] = await drive.beginAll();
   assert.ok(failing && other);
   const failure = drive.finish(failing, SERVER_ERROR);
   const told = drive.finish(other, OK);
@@ -183,76 +247,73 @@ test('C18 a 200 of an attempt that was in flight at a failure delivers, and does
   assert.equal(told.hookState, undefined, 'the hook state stays as the failure left it');
   assert.equal(failure.hookState?.dueAt, drive.now + FIRST_WAIT_MS);
   assert.equal(drive.queue.failures, 1);
-  assert.deepEqual(drive.beginAll(), []);
+  assert.deepEqual(await drive.beginAll(), []);
 });
 
-test('C18 a 401 of an attempt that was in flight at a failure ends the hook', () => {
-  const drive = withConcurrency(3, 10);
-  const [failing, other] = drive.beginAll();
+test('C18 a 401 of an attempt that was in flight at a failure ends the hook', async () => {
+  const drive = await withConcurrency(3, 10);
+  const [failing, other] = await drive.beginAll();
   assert.ok(failing && other);
   drive.finish(failing, SERVER_ERROR);
   assert.equal(drive.finish(other, UNSUBSCRIBE).endedReason, 'answered_401');
   assert.ok(drive.queue.hasEnded);
 });
 
-test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', () => {
-  const drive = withConcurrency(2, 10);
-  const [failing, straggler] = drive.beginAll();
+test('C18 an attempt in flight since before the first failure is part of it, even after the retry has started', async () => {
+  const drive = await withConcurrency(2, 10);
+  const [failing, straggler] = await drive.beginAll();
   assert.ok(failing && straggler);
   drive.finish(failing, SERVER_ERROR);
   drive.now += FIRST_WAIT_MS;
-  assert.deepEqual(drive.beginAll(), [], 'a failing queue has one attempt in flight, and the straggler is it');
+  assert.deepEqual(await drive.beginAll(), [], 'a failing queue has one attempt in flight, and the straggler is it');
   assert.equal(drive.finish(straggler, SERVER_ERROR).decision, 'part_of_counted_failure');
-  const [retry] = drive.beginAll();
+  const [retry] = await drive.beginAll();
   assert.ok(retry);
   assert.equal(retry.pendingDelivery.deliveryId, failing.pendingDelivery.deliveryId);
   assert.equal(drive.finish(retry, SERVER_ERROR).decision, 'wait');
   assert.equal(drive.queue.failures, 2);
 });
 
-test('C18 the third failure in a row ends the hook; a 200 in between resets the count', () => {
+test('C18 the third failure in a row ends the hook; a 200 in between resets the count', async () => {
   const drive = new QueueDriver({}, 3);
-  const decisions = [SERVER_ERROR, SERVER_ERROR, OK, SERVER_ERROR, SERVER_ERROR, SERVER_ERROR].map(
-    (outcome) => drive.deliver(outcome).decision,
-  );
+  const decisions = await drive.decideAll([
+    ...[SERVER_ERROR, SERVER_ERROR, OK],
+    ...[SERVER_ERROR, SERVER_ERROR, SERVER_ERROR],
+  ]);
   assert.deepEqual(decisions, ['wait', 'wait', 'delivered', 'wait', 'wait', 'ended']);
 });
 
-test('C13 C18 an ended queue starts nothing, not even manual attempts, and aborts attempts that have sent nothing', () => {
+test('C13 C18 an ended queue starts nothing, not even manual attempts, and aborts attempts that have sent nothing', async () => {
   for (const end of [
     (drive: QueueDriver) => drive.queue.end(),
     (drive: QueueDriver, flight: InFlightAttempt) => void drive.finish(flight, UNSUBSCRIBE),
   ]) {
-    const drive = withConcurrency(3, 10);
-    const [first, unsent, sent] = drive.beginAll();
+    const drive = await withConcurrency(3, 10);
+    const [first, unsent, sent] = await drive.beginAll();
     assert.ok(first && unsent && sent);
     sent.markSending();
-    drive.queue.addManualAttempts([asManualAttempt(pendingAt(50))]);
+    drive.addManualAttempts(asManualAttempt(pendingAt(50)));
     end(drive, first);
     assert.ok(unsent.signal.aborted);
     assert.ok(!sent.signal.aborted, 'what may be with the target already is heard out');
     drive.now += 365 * 24 * 3_600_000;
-    assert.deepEqual(drive.beginAll(), []);
-    assert.equal(drive.queue.canStartPendingDelivery(drive.now), false);
-    assert.equal(drive.queue.takeNextManualAttempt(drive.now), undefined);
+    assert.deepEqual(await drive.beginAll(), []);
+    assert.equal(drive.status, 'ended');
   }
 });
 
-test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', () => {
-  const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' });
-  assert.equal(drive.queue.unreadRetryDeliveryId, 13, 'the prefetcher reads it before the others');
-  drive.queue.addPendingDeliveries([pendingAt(3)]);
-  drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2), pendingAt(3)]);
-  assert.deepEqual(drive.beginAll(), []);
+test('C18 C20 a queue claimed after a restart continues with its failures, its backoff and its first failed delivery', async () => {
+  const drive = new QueueDriver({ failures: 2, dueAt: 500_000, retryDeliveryId: 13, lastOutcome: '500' }, 3);
+  assert.deepEqual(await drive.beginAll(), []);
   drive.now = 500_000;
-  const [retry, ...others] = drive.beginAll();
+  const [retry, ...others] = await drive.beginAll();
   assert.equal(retry?.pendingDelivery.deliveryId, 13);
   assert.deepEqual(others, []);
   assert.ok(retry);
   assert.equal(drive.finish(retry, SERVER_ERROR).endedReason, 'three_failures');
 });
 
-test('C18 a stored retry time beyond the longest delay counts as due: the clock was ahead when it was stored', () => {
+test('C18 a stored retry time beyond the longest delay counts as due: the clock was ahead when it was stored', async () => {
   const now = 1_000;
   for (const [dueAt, waitMs] of [
     [now + DAY_MS, DAY_MS],
@@ -260,84 +321,82 @@ test('C18 a stored retry time beyond the longest delay counts as due: the clock 
     [now + 400 * DAY_MS, 0],
   ] as const) {
     const drive = new QueueDriver({ failures: 1, dueAt, retryDeliveryId: 11 }, 1);
-    assert.equal(drive.queue.computeNextWaitMs(now), waitMs);
-    assert.equal(drive.beginAll().length, waitMs === 0 ? 1 : 0);
+    assert.equal(drive.queue.computeWaitMs(now), waitMs);
+    assert.equal((await drive.beginAll()).length, waitMs === 0 ? 1 : 0);
   }
   const drive = new QueueDriver({}, 2);
   drive.now += 400 * DAY_MS;
-  drive.deliver(SERVER_ERROR);
-  assert.equal(drive.beginAll().length, 0);
+  await drive.deliver(SERVER_ERROR);
+  assert.equal((await drive.beginAll()).length, 0);
   // The clock is corrected while the queue waits.
   drive.now -= 400 * DAY_MS;
-  assert.ok(drive.queue.needsScheduling(drive.now));
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
+  assert.ok(drive.queue.onPolled(drive.now), 'no timer will schedule it');
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [11]);
 });
 
-test('C19 a local error is not counted, pauses the queue, and the same delivery is retried first', () => {
+test('C19 a local error is not counted, pauses the queue, and the same delivery is retried first', async () => {
   const drive = new QueueDriver({}, 2);
-  const completion = drive.finish(drive.beginOne(), LOCAL_ERROR);
+  const completion = drive.finish(await drive.beginOne(), LOCAL_ERROR);
   assert.equal(completion.decision, 'retry_local_error');
   assert.equal(completion.deliveryState, 'pending');
   assert.equal(completion.attempt.isCountedAsFailure, false);
   assert.equal(completion.hookState, undefined);
-  assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
+  assert.deepEqual(await drive.beginAll(), []);
+  assert.equal(drive.queue.computeWaitMs(drive.now), 1_000);
   drive.now += 1_000;
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [11]);
 });
 
 /** A queue with a concurrency of 4 and 4 attempts in flight. */
-function startFourAttempts(): { drive: QueueDriver; flights: InFlightAttempt[] } {
-  const drive = withConcurrency(4, 8);
-  const flights = drive.beginAll();
+async function startFourAttempts(): Promise<{ drive: QueueDriver; flights: InFlightAttempt[] }> {
+  const drive = await withConcurrency(4, 8);
+  const flights = await drive.beginAll();
   assert.equal(flights.length, 4);
   return { drive, flights };
 }
 
-test('C19 local errors of attempts in flight together count as one: the queue pauses once', () => {
-  const { drive, flights } = startFourAttempts();
+test('C19 local errors of attempts in flight together count as one: the queue pauses once', async () => {
+  const { drive, flights } = await startFourAttempts();
   for (const flight of flights) drive.finish(flight, LOCAL_ERROR);
-  assert.equal(drive.queue.computePendingWaitMs(drive.now), 1_000);
+  assert.equal(drive.queue.computeWaitMs(drive.now), 1_000);
   drive.now += 1_000;
-  drive.finish(drive.beginOne(), LOCAL_ERROR);
-  assert.equal(drive.queue.computePendingWaitMs(drive.now), 2_000, 'the next one is another');
+  drive.finish(await drive.beginOne(), LOCAL_ERROR);
+  assert.equal(drive.queue.computeWaitMs(drive.now), 2_000, 'the next one is another');
 });
 
-test('C19 setting the clock back neither lengthens the pause after a local error nor removes the next one', () => {
+test('C19 setting the clock back neither lengthens the pause after a local error nor removes the next one', async () => {
   const drive = new QueueDriver({}, 1);
   drive.now = 3_600_000;
-  drive.finish(drive.beginOne(), LOCAL_ERROR);
+  drive.finish(await drive.beginOne(), LOCAL_ERROR);
   drive.now = 1_000;
-  assert.ok(drive.queue.computePendingWaitMs(drive.now) <= 0);
-  drive.finish(drive.beginOne(), LOCAL_ERROR);
-  assert.ok(drive.queue.computePendingWaitMs(drive.now) > 0);
-  assert.ok(drive.queue.computePendingWaitMs(drive.now) <= 60_000);
+  assert.ok(drive.queue.computeWaitMs(drive.now) <= 0);
+  drive.finish(await drive.beginOne(), LOCAL_ERROR);
+  assert.ok(drive.queue.computeWaitMs(drive.now) > 0);
+  assert.ok(drive.queue.computeWaitMs(drive.now) <= 60_000);
 });
 
-test('C19 attempts aborted before they were sent do not pause the queue, and nothing is lost', () => {
-  const { drive, flights } = startFourAttempts();
+test('C19 attempts aborted before they were sent do not pause the queue, and nothing is lost', async () => {
+  const { drive, flights } = await startFourAttempts();
   for (const flight of flights) assert.equal(drive.finish(flight, STOPPED).deliveryState, 'pending');
-  assert.equal(drive.queue.computePendingWaitMs(drive.now) <= 0, true);
-  const again = drive.beginAll().map(({ pendingDelivery }) => pendingDelivery.deliveryId);
+  assert.equal(drive.queue.computeWaitMs(drive.now) <= 0, true);
+  const again = (await drive.beginAll()).map(({ pendingDelivery }) => pendingDelivery.deliveryId);
   assert.deepEqual(again.sort(), flights.map(({ pendingDelivery }) => pendingDelivery.deliveryId).sort());
 });
 
-test('C19 local errors between failures neither count nor reset the count', () => {
+test('C19 local errors between failures neither count nor reset the count', async () => {
   const drive = new QueueDriver({}, 1);
-  const decisions = [SERVER_ERROR, LOCAL_ERROR, SERVER_ERROR, LOCAL_ERROR, LOCAL_ERROR].map(
-    (outcome) => drive.deliver(outcome).decision,
-  );
+  const decisions = await drive.decideAll([SERVER_ERROR, LOCAL_ERROR, SERVER_ERROR, LOCAL_ERROR, LOCAL_ERROR]);
   assert.deepEqual(decisions, ['wait', 'retry_local_error', 'wait', 'retry_local_error', 'retry_local_error']);
   assert.equal(drive.queue.failures, 2);
-  assert.equal(drive.deliver(SERVER_ERROR).endedReason, 'three_failures');
+  assert.equal((await drive.deliver(SERVER_ERROR)).endedReason, 'three_failures');
 });
 
-test('X1 a test is sent immediately, also during a backoff; outcomes other than 200 and 401 change nothing', () => {
+test('X1 a test is sent immediately, also during a backoff; outcomes other than 200 and 401 change nothing', async () => {
   const drive = new QueueDriver({}, 2);
-  drive.deliver(SERVER_ERROR);
-  const before = drive.queue.computePendingWaitMs(drive.now);
-  drive.queue.addManualAttempts([hookTest]);
-  const [flight, ...others] = drive.beginAll();
+  await drive.deliver(SERVER_ERROR);
+  const before = drive.queue.computeWaitMs(drive.now);
+  drive.addManualAttempts(hookTest);
+  const [flight, ...others] = await drive.beginAll();
   assert.ok(flight);
   assert.deepEqual(others, []);
   const completion = drive.finish(flight, SERVER_ERROR);
@@ -345,51 +404,47 @@ test('X1 a test is sent immediately, also during a backoff; outcomes other than 
   assert.equal(completion.deliveryState, 'dropped', 'a test has had its answer');
   assert.equal(completion.attempt.isCountedAsFailure, false);
   assert.equal(drive.queue.failures, 1);
-  assert.equal(drive.queue.computePendingWaitMs(drive.now), before);
-  assert.deepEqual(drive.beginAll(), []);
+  assert.equal(drive.queue.computeWaitMs(drive.now), before);
+  assert.deepEqual(await drive.beginAll(), []);
 });
 
-test('X1 a 200 to a test makes what is pending due at once', () => {
+test('X1 a 200 to a test makes what is pending due at once', async () => {
   const drive = new QueueDriver({}, 2);
-  drive.deliver(SERVER_ERROR);
-  drive.queue.addManualAttempts([hookTest]);
-  const [flight] = drive.beginAll();
+  await drive.deliver(SERVER_ERROR);
+  drive.addManualAttempts(hookTest);
+  const [flight] = await drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, OK).decision, 'delivered');
   assert.equal(drive.queue.failures, 0);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [11]);
 });
 
-test('X1 a test with a local error is retried, before other deliveries', () => {
+test('X1 a test with a local error is retried, before other deliveries', async () => {
   const drive = new QueueDriver({}, 2);
-  drive.deliver(SERVER_ERROR);
-  drive.queue.addManualAttempts([hookTest]);
-  const [flight] = drive.beginAll();
+  await drive.deliver(SERVER_ERROR);
+  drive.addManualAttempts(hookTest);
+  const [flight] = await drive.beginAll();
   assert.ok(flight);
   assert.equal(drive.finish(flight, LOCAL_ERROR).decision, 'retry_local_error');
-  assert.deepEqual(drive.beginAll(), []);
-  assert.equal(drive.queue.computeNextWaitMs(drive.now), 1_000, 'the dispatcher sets its timer by this');
+  assert.deepEqual(await drive.beginAll(), []);
+  assert.equal(drive.queue.computeWaitMs(drive.now), 1_000, 'the dispatcher sets its timer by this');
   drive.now += 1_000;
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [hookTest.deliveryId]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [hookTest.deliveryId]);
 });
 
-test('X3 a manual attempt starts first, once, and in addition to the concurrency', () => {
+test('X3 a manual attempt starts first, once, and in addition to the concurrency', async () => {
   const drive = new QueueDriver({}, 3);
-  drive.beginOne();
-  drive.queue.addManualAttempts([
-    asManualAttempt(pendingAt(3)),
-    asManualAttempt(pendingAt(3)),
-    asManualAttempt(pendingAt(7)),
-  ]);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [13, 17]);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), []);
+  await drive.beginOne();
+  drive.addManualAttempts(asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(3)), asManualAttempt(pendingAt(7)));
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [13, 17]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), []);
 });
 
-test('X3 a failed redelivery is done, and leaves the state of its delivery unchanged', () => {
+test('X3 a failed redelivery is done, and leaves the state of its delivery unchanged', async () => {
   const drive = new QueueDriver({}, 1);
   const [one, other] = [asManualAttempt(pendingAt(1)), asManualAttempt(pendingAt(5))];
-  drive.queue.addManualAttempts([one, other]);
-  const [first, second] = drive.beginAll();
+  drive.addManualAttempts(one, other);
+  const [first, second] = await drive.beginAll();
   assert.ok(first && second);
   for (const [flight, row] of [
     [second, other],
@@ -400,141 +455,166 @@ test('X3 a failed redelivery is done, and leaves the state of its delivery uncha
     assert.deepEqual(completion.manualAttemptIds, [row.manualAttemptId]);
   }
   assert.equal(drive.queue.failures, 0);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [11]);
 });
 
-test('X3 a redelivery with a 200 delivers: the pending delivery is not sent again', () => {
-  const drive = new QueueDriver({}, 1);
-  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
-  const [flight] = drive.beginAll();
-  assert.ok(flight);
-  const completion = drive.finish(flight, OK);
+/**
+ * A queue with 33 pending deliveries, of which the first page was delivered, and the last one is not read yet but was
+ * delivered by a manual attempt. `completion` is the result of the manual attempt.
+ */
+async function deliverLastManually(): Promise<{ drive: QueueDriver; completion: Completion }> {
+  const drive = new QueueDriver({}, 33);
+  drive.addManualAttempts(asManualAttempt(pendingAt(33)));
+  const [manual, ...others] = await drive.beginAll();
+  assert.ok(manual);
+  assert.deepEqual(others, []);
+  const completion = drive.finish(manual, OK);
   assert.equal(completion.deliveryState, 'delivered');
-  assert.deepEqual(drive.beginAll(), []);
-  drive.queue.addPendingDeliveries([pendingAt(1)]);
-  assert.deepEqual(drive.beginAll(), [], 'the database says that it is pending until this is written down');
-  drive.queue.onResultCommitted(completion);
-  drive.queue.addPendingDeliveries([pendingAt(1)]);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [11]);
+  for (let position = 1; position <= 32; position += 1) await drive.deliver(OK);
+  assert.equal(drive.rows.readCount, 1);
+  return { drive, completion };
+}
+
+test('X3 a redelivery with a 200 delivers: the pending delivery is not sent again', async () => {
+  const { drive } = await deliverLastManually();
+  assert.deepEqual(await drive.beginAll(), [], 'until the result is committed, the database returns it as pending');
+  assert.equal(drive.rows.readCount, 2);
 });
 
-test('C20 a page that was read before a result was committed, and arrives after it, does not send the delivery again', () => {
-  const drive = new QueueDriver({}, 1);
-  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
-  const [attempt] = drive.beginAll();
-  assert.ok(attempt);
-  const completion = drive.finish(attempt, OK);
-  drive.queue.beginPrefetch();
-  drive.queue.onResultCommitted(completion);
-  drive.queue.addPendingDeliveries([pendingAt(1), pendingAt(2)]);
-  drive.queue.endPrefetch();
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [12]);
+test('C20 a page that was read before a result was committed, and arrives after it, does not send the delivery again', async () => {
+  const { drive, completion } = await deliverLastManually();
+  drive.rows.pending.push(pendingAt(34));
+  drive.rows.onRead = () => void drive.queue.onResultCommitted(completion);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [44]);
 });
 
-test('C20 only the committed result that ends a delivery makes a later page send it again', () => {
+test('C20 a result that leaves its delivery pending, or of an earlier claim, does not stand for one that is not committed', async () => {
   const drive = new QueueDriver({}, 1);
-  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
-  const [manual] = drive.beginAll();
+  drive.addManualAttempts(asManualAttempt(pendingAt(1)));
+  const [manual] = await drive.beginAll();
   assert.ok(manual);
   const failed = drive.finish(manual, SERVER_ERROR);
   assert.equal(failed.deliveryState, 'pending');
-  const delivered = drive.deliver(OK);
+  const delivered = await drive.deliver(OK);
   drive.queue.onResultCommitted(failed);
   drive.queue.onResultCommitted({ ...delivered, generation: delivered.generation - 1 });
-  drive.queue.addPendingDeliveries([pendingAt(1)]);
-  assert.deepEqual(drive.beginAll(), [], 'its result is not committed yet');
   assert.equal(drive.queue.hasUnfinishedAttempts, true);
+  assert.equal(drive.status, 'busy');
   drive.queue.onResultCommitted(delivered);
   assert.equal(drive.queue.hasUnfinishedAttempts, false);
+  assert.equal(drive.status, 'idle');
 });
 
-test('X3 a hundred thousand manual attempts are read a page at a time, when those in memory have started', () => {
-  const { queue } = new QueueDriver();
-  queue.hasUnreadPendingDeliveries = false;
-  assert.equal(queue.needsManualAttempts, true);
-  queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
-  assert.equal(queue.needsManualAttempts, false);
-  assert.equal(queue.needsPrefetch(1_000), false);
-  assert.ok(queue.takeNextManualAttempt(1_000));
-  assert.equal(queue.needsPrefetch(1_000), true);
-});
-
-test('C19 a queue is idle when its pause is over, also if the attempt that follows changes nothing', () => {
+test('X3 a hundred thousand manual attempts are read a page at a time, when those in memory have started', async () => {
   const drive = new QueueDriver();
-  drive.queue.hasUnreadPendingDeliveries = false;
-  drive.queue.hasUnreadManualAttempts = false;
-  drive.queue.addManualAttempts([asManualAttempt(pendingAt(1))]);
+  drive.addManualAttempts(...Array.from({ length: 33 }, (_, index) => asManualAttempt(pendingAt(index + 1))));
+  await drive.fill();
+  for (let started = 0; started < 32; started += 1) {
+    assert.equal(drive.status, 'ready');
+    drive.finish(await drive.beginOne(), OK);
+  }
+  assert.equal(drive.status, 'unread');
+});
+
+test('X8 after a rotation of its secrets a queue starts nothing until they are read, also after a failed read', async () => {
+  const drive = new QueueDriver({}, 1);
+  await drive.fill();
+  drive.queue.invalidateSecrets();
+  assert.equal(drive.status, 'unread');
+  assert.equal(drive.queue.takeNextDelivery(drive.now), undefined);
+  drive.rows.secretsError = new Error('the database is away');
+  await assert.rejects(drive.fill(), /the database is away/);
+  assert.equal(drive.status, 'unread');
+  drive.rows.secretsError = undefined;
+  assert.equal((await drive.beginAll()).length, 1);
+});
+
+test('C19 a queue is idle when its pause is over, also if the attempt that follows changes nothing', async () => {
+  const drive = new QueueDriver();
+  drive.addManualAttempts(asManualAttempt(pendingAt(1)));
   for (const outcome of [LOCAL_ERROR, SERVER_ERROR]) {
-    const [attempt] = drive.beginAll();
+    const [attempt] = await drive.beginAll();
     assert.ok(attempt);
     drive.finish(attempt, outcome);
     drive.now += 60_000;
   }
-  assert.equal(drive.queue.isIdle(drive.now), true);
+  assert.equal(drive.status, 'idle');
 });
 
-test('X3 a redelivery requested during an attempt: a 200 completes it, after any other outcome it is made', () => {
+test('X3 a redelivery requested during an attempt: a 200 completes it, after any other outcome it is made', async () => {
   for (const { outcome, followed } of [
     { outcome: OK, followed: false },
     { outcome: SERVER_ERROR, followed: true },
   ]) {
     const drive = new QueueDriver({}, 1);
-    const flight = drive.beginOne();
+    const flight = await drive.beginOne();
     const ask = asManualAttempt(pendingAt(1));
-    drive.queue.addManualAttempts([ask]);
-    assert.deepEqual(drive.beginAll(), [], 'not twice at once');
+    drive.addManualAttempts(ask);
+    assert.deepEqual(await drive.beginAll(), [], 'not twice at once');
     const { manualAttemptIds } = drive.finish(flight, outcome);
     assert.deepEqual(manualAttemptIds, followed ? [] : [ask.manualAttemptId]);
     assert.deepEqual(
-      drive.beginAll().map(({ pendingDelivery }) => pendingDelivery.manualAttemptId),
+      (await drive.beginAll()).map(({ pendingDelivery }) => pendingDelivery.manualAttemptId),
       followed ? [ask.manualAttemptId] : [],
     );
   }
 });
 
-test('C22 at most eight manual attempts are in flight at a time, and one if the hook is failing', () => {
+test('C22 at most eight manual attempts are in flight at a time, and one if the hook is failing', async () => {
   const drive = new QueueDriver({}, 1);
-  drive.queue.addManualAttempts(Array.from({ length: 20 }, (_, index) => asManualAttempt(pendingAt(index + 10))));
-  const begun = drive.beginAll();
+  drive.addManualAttempts(...Array.from({ length: 20 }, (_, index) => asManualAttempt(pendingAt(index + 10))));
+  const begun = await drive.beginAll();
   assert.equal(begun.length, 8);
   const failing = new QueueDriver({}, 1);
-  failing.deliver(SERVER_ERROR);
-  failing.queue.addManualAttempts([asManualAttempt(pendingAt(10)), asManualAttempt(pendingAt(11))]);
-  assert.equal(failing.beginAll().length, 1);
+  await failing.deliver(SERVER_ERROR);
+  failing.addManualAttempts(asManualAttempt(pendingAt(10)), asManualAttempt(pendingAt(11)));
+  assert.equal((await failing.beginAll()).length, 1);
 });
 
-test('C20 a completion carries the generation of the claim, so that a late one is fenced', () => {
-  assert.equal(new QueueDriver({}, 1).deliver(OK).generation, newHookRow.generation);
+test('C20 a completion carries the generation of the claim, so that a late one is fenced', async () => {
+  assert.equal((await new QueueDriver({}, 1).deliver(OK)).generation, newHookRow.generation);
 });
 
-test('C20 C22 an idle queue takes deliveries from commit events; a full or failing one reads them later', () => {
+test('C20 C22 an idle queue takes deliveries from commit events; a full one reads them later', async () => {
   const drive = new QueueDriver();
   drive.queue.pushDeliveries([pendingAt(1)], drive.now);
-  assert.deepEqual(deliveryIdsOf(drive.beginAll()), [], 'something may be before it: nothing was read yet');
-  drive.queue.hasUnreadPendingDeliveries = false;
-  drive.queue.addReadPage([], true);
+  assert.equal(drive.status, 'unread', 'an earlier delivery may have to be read first');
+  assert.equal(drive.queue.takeNextDelivery(drive.now), undefined);
+  await drive.fill();
+  assert.equal(drive.status, 'idle');
   drive.queue.pushDeliveries([pendingAt(2), pendingAt(3)], drive.now);
-  assert.equal(drive.queue.hasUnreadPendingDeliveries, false);
-  const [flight] = drive.beginAll();
-  assert.equal(flight?.pendingDelivery.position, 2);
+  const flight = await drive.beginOne();
+  assert.equal(flight.pendingDelivery.position, 2);
   drive.queue.pushDeliveries([pendingAt(4)], drive.now);
-  assert.equal(drive.queue.hasUnreadPendingDeliveries, true, 'its window is full');
-  drive.queue.hasUnreadPendingDeliveries = false;
-  if (flight !== undefined) drive.finish(flight, SERVER_ERROR);
-  drive.queue.pushDeliveries([pendingAt(5)], drive.now);
-  assert.equal(drive.queue.hasUnreadPendingDeliveries, true, 'it waits');
+  assert.equal(drive.status, 'busy');
+  assert.equal(drive.rows.readCount, 1);
+  drive.rows.pending = [2, 3, 4].map(pendingAt);
+  drive.finish(flight, OK);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [13, 14]);
+  assert.equal(drive.rows.readCount, 2);
 });
 
-test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', () => {
+test('C20 C18 a failing queue reads the deliveries of commit events when it may send them', async () => {
+  const drive = new QueueDriver({}, 1);
+  await drive.deliver(SERVER_ERROR);
+  drive.rows.pending.push(pendingAt(2));
+  drive.queue.pushDeliveries([pendingAt(2)], drive.now);
+  assert.equal(drive.status, 'waiting');
+  await drive.deliver(OK);
+  assert.deepEqual(deliveryIdsOf(await drive.beginAll()), [12]);
+  assert.equal(drive.rows.readCount, 2);
+});
+
+test('C20 a queue that has taken 32 deliveries from commit events reads the next ones', async () => {
   const drive = new QueueDriver();
-  drive.queue.hasUnreadPendingDeliveries = false;
-  for (let position = 1; !drive.queue.hasUnreadPendingDeliveries; position += 1) {
+  await drive.fill();
+  for (let position = 1; position <= 32; position += 1) {
     drive.queue.pushDeliveries([pendingAt(position)], drive.now);
-    if (!drive.queue.hasUnreadPendingDeliveries) {
-      const completion = drive.deliver(OK);
-      assert.equal(completion.pendingDelivery.position, position);
-      drive.queue.onResultCommitted(completion);
-    }
-    assert.ok(position <= 33);
+    const completion = await drive.deliver(OK);
+    assert.equal(completion.pendingDelivery.position, position);
+    drive.queue.onResultCommitted(completion);
   }
+  assert.equal(drive.rows.readCount, 1);
+  drive.queue.pushDeliveries([pendingAt(33)], drive.now);
+  assert.equal(drive.status, 'unread');
 });

@@ -1,6 +1,8 @@
+import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
 import type { SigningSecret } from '../transport/signature.ts';
 import type { Completion } from './complete-deliveries.ts';
+import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
 import {
   applyDecision,
   computeRemainingPauseMs,
@@ -22,10 +24,19 @@ import type { Decision } from './retry-policy.ts';
 const MAX_UNCOMMITTED_DELIVERIES = 128;
 
 /**
- * Maximum number of deliveries that commit events push into the queue until the next read. Further deliveries are read
- * from the database instead.
+ * The reason why a queue starts no attempt, or that it can. The first row that holds is the status:
+ *
+ * | status | holds when | ends with |
+ * | --- | --- | --- |
+ * | `ended` | the hook has ended, or the lease is lost or released (C13) | – |
+ * | `prefetching` | secrets or deliveries are being read | the end of the read |
+ * | `unread` | an attempt could start, but its secrets or its delivery have to be read (X8) | a prefetch |
+ * | `ready` | an attempt can start | – |
+ * | `busy` | attempts are in flight or results are not committed | an outcome or a commit |
+ * | `waiting` | the target has failed (backoff, C18), or a local error occurred (pause, C19) | the retry timer |
+ * | `idle` | nothing is pending; the lease may be released | a commit event or a poll |
  */
-const MAX_PUSHED_DELIVERIES = 32;
+export type QueueStatus = 'ended' | 'prefetching' | 'unread' | 'ready' | 'busy' | 'waiting' | 'idle';
 
 /** Arguments of `HookQueue.finishAttempt`. */
 export type FinishedAttempt = {
@@ -39,28 +50,19 @@ export type FinishedAttempt = {
   readonly outcomeAt: number;
 };
 
+/** Reads the secrets and deliveries of one hook. */
+export type HookSource = DeliverySource & { findSecrets(): Promise<readonly SigningSecret[]> };
+
 /** The parts of a committed completion that concern its queue. */
 type CommittedResult = Pick<Completion, 'generation' | 'deliveryState' | 'pendingDelivery'>;
 
 /**
- * The pending deliveries of one hook, in the memory of the node that holds its lease. A state machine without
- * I/O: the prefetcher fills it, the dispatcher starts what it returns and applies decisions, the completer
- * commits its results.
+ * The queue of one hook, in the memory of the node that holds its lease. The prefetcher fills it, the dispatcher starts
+ * what it returns and applies decisions, the completer commits its results. `QueueStatus` shows what it waits for; the
+ * table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
  *
- * States; several can hold at the same time, and the first one in this list decides what may start:
- *
- * - ENDED: the hook has ended, or the lease is lost or released. Nothing starts; attempts that have sent nothing are aborted
- *   (C13).
- * - STALE SECRETS: the signing secrets were rotated. Nothing starts until they are read again (X8).
- * - PAUSED: local errors delay all attempts, with exponential backoff (C19).
- * - BACKOFF: the target failed once or twice in a row. Only manual attempts start. After the backoff, deliveries
- *   start one at a time, the one that failed first before the others (C18).
- * - SATURATED: MAX_UNCOMMITTED_DELIVERIES deliveries are in flight or not committed. Waits for the completer.
- * - UNREAD: no delivery is in memory, but the outbox may contain more. Waits for the prefetcher.
- * - READY: up to `concurrencyLimit` attempts are in flight at a time.
- * - IDLE: no delivery is pending. The lease may be released once all results are committed.
- *
- * The table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
+ * Up to `concurrencyLimit` attempts are in flight at a time. After a failure, they start one at a time, the delivery that
+ * failed first before the others (C18). Manual attempts start before all pending deliveries, also during a backoff (X1).
  */
 export class HookQueue {
   readonly hookId: number;
@@ -73,45 +75,15 @@ export class HookQueue {
   /** Fencing token: the generation at the time of the claim. If the hook has a newer one, results do not change it. */
   readonly generation: number;
 
-  /** Whether the database may contain pending deliveries after `feedReadPosition` that are not in memory. */
-  hasUnreadPendingDeliveries = true;
-  /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
-  lastUsedAt: number;
-  /** Whether the database may contain manual attempts after `lastReadManualAttemptId`. */
-  hasUnreadManualAttempts = true;
-  /** See the getter `feedReadPosition`. */
-  #feedReadPosition = 0;
-  /** Manual attempts are read once, in the order of their ids. */
-  lastReadManualAttemptId = 0;
-  /** Id of the delivery that was in backoff when this queue was claimed, until it is read. It is read first (C18). */
-  unreadRetryDeliveryId: number | null;
-  /** The signing secrets of the hook, newest first (X8). */
-  secrets: readonly SigningSecret[];
-  /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
-  hasStaleSecrets = false;
-
-  /** Pending deliveries that were read and are not in flight, in sending order. */
-  readonly #waitingDeliveries: PendingDelivery[] = [];
-  /** Manual attempts that were read and are not in flight, in sending order. */
-  readonly #manualAttempts: PendingDelivery[] = [];
-  /** Attempts in flight by delivery id. A delivery is never in flight twice at the same time. */
+  readonly #buffer: DeliveryBuffer;
+  /** Attempts in flight by delivery id. */
   readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
-  /** Ids of deliveries that commit events have pushed. If the next read returns them again, they are skipped. */
-  readonly #pushedDeliveryIds = new Set<number>();
-  /** The highest feed position of a delivery that a commit event has pushed. */
-  #maxPushedPosition = 0;
-  /**
-   * Ids of deliveries that were delivered or dropped, but not committed: the database still returns them as pending.
-   */
-  readonly #uncommittedDeliveryIds = new Set<number>();
-  /**
-   * Ids of deliveries whose result was committed during the current prefetch. A page that was read before the commit may
-   * still contain them as pending, so they stay in `#uncommittedDeliveryIds` until the prefetch ends.
-   */
-  readonly #committedDuringPrefetch = new Set<number>();
-  #isPrefetching = false;
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
+  #secrets: readonly SigningSecret[];
+  /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
+  #hasStaleSecrets = false;
+  #lastUsedAt: number;
   #hasEnded = false;
   /** Cancels the retry timer. */
   #cancelTimer: () => void = () => undefined;
@@ -123,7 +95,7 @@ export class HookQueue {
    */
   constructor(row: HookQueueRow, now: number, maxRetryDelayMs: number) {
     this.#maxRetryDelayMs = maxRetryDelayMs;
-    this.lastUsedAt = now;
+    this.#lastUsedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
     this.target = row.target;
@@ -132,8 +104,40 @@ export class HookQueue {
     this.generation = row.generation;
     const { failures, dueAt, retryDeliveryId, lastOutcome } = row;
     this.#health = createHealth({ failures, dueAt, retryDeliveryId, lastOutcome });
-    this.unreadRetryDeliveryId = retryDeliveryId;
-    this.secrets = row.secrets;
+    this.#buffer = new DeliveryBuffer(this.#inFlightAttempts, retryDeliveryId);
+    this.#secrets = row.secrets;
+  }
+
+  status(now: number): QueueStatus {
+    const buffer = this.#buffer;
+    if (this.#hasEnded) return 'ended';
+    if (buffer.isPrefetching) return 'prefetching';
+    if (this.#hasStaleSecrets || buffer.needsManualAttempts) return 'unread';
+    if (buffer.needsPendingDeliveries && this.#canStartPending(now)) return 'unread';
+    if (buffer.hasNextManual && this.#canStartManual(now)) return 'ready';
+    if (buffer.hasNextPending && this.#canStartPending(now)) return 'ready';
+    if (this.hasUnfinishedAttempts) return 'busy';
+    return this.computeWaitMs(now) > 0 ? 'waiting' : 'idle';
+  }
+
+  /** Whether the hook has ended, or the lease is lost or released: nothing starts any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Whether attempts are in flight or results are not committed. */
+  get hasUnfinishedAttempts(): boolean {
+    return this.#unfinishedCount > 0;
+  }
+
+  /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
+  get lastUsedAt(): number {
+    return this.#lastUsedAt;
+  }
+
+  /** The signing secrets of the hook, newest first (X8). */
+  get secrets(): readonly SigningSecret[] {
+    return this.#secrets;
   }
 
   /** Failures in a row. */
@@ -147,194 +151,56 @@ export class HookQueue {
   }
 
   /**
-   * Returns the number of consecutive local errors before this attempt. The local errors of attempts that were in
-   * flight at the same time count as one.
-   */
-  countLocalErrorsBefore(attempt: InFlightAttempt): number {
-    return countLocalErrorsBefore(this.#health, attempt.beganAt);
-  }
-
-  /** Whether the queue has ended: nothing starts any more (state ENDED). */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  /** Whether deliveries are in memory, in flight, not committed, or being read. */
-  get isActive(): boolean {
-    const deliveryCount =
-      this.#inFlightAttempts.size +
-      this.#waitingDeliveries.length +
-      this.#manualAttempts.length +
-      this.#uncommittedDeliveryIds.size;
-    return this.isPrefetching || deliveryCount > 0;
-  }
-
-  /**
-   * Whether the queue has nothing to do: no delivery is pending and no attempt is in flight. Its lease can be released
-   * once its results are committed.
-   */
-  isIdle(now: number): boolean {
-    return (
-      !this.isActive &&
-      this.failures === 0 &&
-      computeRemainingPauseMs(this.#health, now) <= 0 &&
-      !this.hasUnreadPendingDeliveries &&
-      !this.hasUnreadManualAttempts
-    );
-  }
-
-  /** Whether attempts are in flight or results are not committed. */
-  get hasUnfinishedAttempts(): boolean {
-    return this.#inFlightAttempts.size + this.#uncommittedDeliveryIds.size > 0;
-  }
-
-  /** Whether an attempt may start although no running attempt, commit or prefetch will schedule this queue. */
-  needsScheduling(now: number): boolean {
-    return !this.hasUnfinishedAttempts && !this.isPrefetching && this.computeNextWaitMs(now) <= 0;
-  }
-
-  /** Whether results have to be committed before more attempts start. */
-  get isSaturated(): boolean {
-    return this.#inFlightAttempts.size + this.#uncommittedDeliveryIds.size >= MAX_UNCOMMITTED_DELIVERIES;
-  }
-
-  /** Returns the milliseconds until a pending delivery may start; 0 or less if one may start now. */
-  computePendingWaitMs(now: number): number {
-    return computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs);
-  }
-
-  /**
-   * Returns the milliseconds until the next attempt may start; 0 or less if it may start now. Manual attempts ignore
+   * Returns the milliseconds until the backoff and the pause are over; 0 or less if they are. Manual attempts ignore
    * the backoff, but not the pause (X1).
    */
-  computeNextWaitMs(now: number): number {
-    return this.#manualAttempts.length > 0
+  computeWaitMs(now: number): number {
+    return this.#buffer.manualAttemptCount > 0
       ? computeRemainingPauseMs(this.#health, now)
-      : this.computePendingWaitMs(now);
+      : computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs);
   }
 
-  /** Whether one more pending delivery may start now. */
-  canStartPendingDelivery(now: number): boolean {
-    if (this.#hasEnded || this.hasStaleSecrets || this.computePendingWaitMs(now) > 0 || this.isSaturated) return false;
-    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrencyLimit);
-  }
-
-  /** Whether a prefetch may load secrets or deliveries that let an attempt start now. */
-  needsPrefetch(now: number): boolean {
-    if (this.#hasEnded) return false;
-    return (
-      this.hasStaleSecrets ||
-      this.needsManualAttempts ||
-      (this.hasNoWaitingDeliveries && this.hasUnreadPendingDeliveries && this.canStartPendingDelivery(now))
-    );
-  }
-
-  /** Whether manual attempts have to be read. They are read a page at a time, when those in memory have started. */
-  get needsManualAttempts(): boolean {
-    return this.hasUnreadManualAttempts && this.#manualAttempts.length === 0;
-  }
-
-  /** Whether no pending delivery is in memory. */
-  get hasNoWaitingDeliveries(): boolean {
-    return this.#waitingDeliveries.length === 0;
-  }
-
-  /** Feed position up to which all pending deliveries have been read. */
-  get feedReadPosition(): number {
-    return this.#feedReadPosition;
-  }
-
-  /** Adds deliveries that were read, except those that are already in memory. */
-  addPendingDeliveries(rows: readonly PendingDelivery[]): void {
-    for (const row of rows) if (!this.#isInMemory(row.deliveryId)) this.#waitingDeliveries.push(row);
+  /** Called when the database may contain work that is not in memory. */
+  markUnread(workType: 'pending' | 'manual'): void {
+    this.#buffer.markUnread(workType);
   }
 
   /**
-   * Adds the deliveries that were read after `feedReadPosition`.
-   *
-   * @param isLastPage whether the read returned all pending deliveries that were committed at that time
+   * Called when the poll has found pending deliveries of this hook. Returns whether the queue has to be scheduled. An
+   * active queue reads its further deliveries itself, and its next outcome or commit schedules it.
    */
-  addReadPage(rows: readonly PendingDelivery[], isLastPage: boolean): void {
-    this.addPendingDeliveries(rows);
-    this.#feedReadPosition = rows.at(-1)?.position ?? this.#feedReadPosition;
-    if (!isLastPage) {
-      this.hasUnreadPendingDeliveries = true;
-      return;
-    }
-    // The pushed deliveries were committed before this read, and so were all deliveries with a lower feed position.
-    this.#feedReadPosition = Math.max(this.#feedReadPosition, this.#maxPushedPosition);
-    this.#pushedDeliveryIds.clear();
+  onPolled(now: number): boolean {
+    const isInMemory = this.#buffer.pendingCount + this.#buffer.manualAttemptCount > 0;
+    if (this.hasUnfinishedAttempts || this.#buffer.isPrefetching) return false;
+    if (!isInMemory) this.#buffer.markUnread('pending');
+    return !isInMemory || this.computeWaitMs(now) <= 0;
   }
 
-  /**
-   * Adds deliveries from a commit event without a read, if no earlier delivery has to be read first and one more may
-   * start. Otherwise the next read loads them. `feedReadPosition` is not advanced, because the commit event of an
-   * earlier commit may arrive later.
-   */
+  /** Adds new pending deliveries from a commit event, or reads them later. */
   pushDeliveries(rows: readonly PendingDelivery[], now: number): void {
-    const isPushLimitReached = this.#pushedDeliveryIds.size + rows.length > MAX_PUSHED_DELIVERIES;
-    if (
-      this.hasUnreadPendingDeliveries ||
-      this.isPrefetching ||
-      isPushLimitReached ||
-      !this.canStartPendingDelivery(now)
-    ) {
-      this.hasUnreadPendingDeliveries = true;
-      return;
-    }
-    for (const row of rows) {
-      // A read may have returned this delivery before its commit event arrived.
-      if (Number(row.position) <= this.#feedReadPosition) continue;
-      this.#waitingDeliveries.push(row);
-      this.#pushedDeliveryIds.add(row.deliveryId);
-      this.#maxPushedPosition = Math.max(this.#maxPushedPosition, Number(row.position));
-    }
-  }
-
-  /** Adds manual attempts. They start before all pending deliveries, also during a backoff (X1). */
-  addManualAttempts(rows: readonly PendingDelivery[]): void {
-    this.#manualAttempts.push(...rows);
-  }
-
-  /** Removes and returns the next pending delivery, if it may start now. */
-  takeNextPendingDelivery(now: number): PendingDelivery | undefined {
-    return this.canStartPendingDelivery(now) ? this.#takeFirst(this.#waitingDeliveries) : undefined;
+    this.#buffer.push(rows, this.#canStartPending(now));
   }
 
   /**
-   * Removes and returns the next manual attempt, if it may start now. On a failing hook, a manual attempt starts only
-   * when no other attempt is in flight (C22).
+   * Reads what the next attempt needs: rotated secrets, manual attempts, pending deliveries.
+   *
+   * @param mayReadSecrets false while the acknowledgement of a secret rotation is not committed (X8)
    */
-  takeNextManualAttempt(now: number): PendingDelivery | undefined {
-    if (this.#hasEnded || this.hasStaleSecrets || computeRemainingPauseMs(this.#health, now) > 0) return undefined;
-    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK)
-      ? this.#takeFirst(this.#manualAttempts)
-      : undefined;
+  async fill(source: HookSource, clock: Pick<Clock, 'now'>, mayReadSecrets: boolean): Promise<void> {
+    const buffer = this.#buffer;
+    if (this.#hasEnded) return;
+    await buffer.prefetch(async () => {
+      if (this.#hasStaleSecrets && mayReadSecrets) await this.#readSecrets(source);
+      if (buffer.needsManualAttempts) await buffer.readManualAttempts(source);
+      if (buffer.needsPendingDeliveries && this.#canStartPending(clock.now()))
+        await buffer.readPendingDeliveries(source);
+    });
   }
 
-  /**
-   * Called when a result was committed. A result of an earlier lease, or of a delivery that stays pending, says nothing
-   * about the results of this queue that are not committed yet.
-   */
-  onResultCommitted({ generation, deliveryState, pendingDelivery: { deliveryId } }: CommittedResult): void {
-    if (generation !== this.generation || deliveryState === 'pending') return;
-    if (this.#isPrefetching) this.#committedDuringPrefetch.add(deliveryId);
-    else this.#uncommittedDeliveryIds.delete(deliveryId);
-  }
-
-  /** Whether a prefetch is running. */
-  get isPrefetching(): boolean {
-    return this.#isPrefetching;
-  }
-
-  beginPrefetch(): void {
-    this.#isPrefetching = true;
-  }
-
-  endPrefetch(): void {
-    this.#isPrefetching = false;
-    for (const deliveryId of this.#committedDuringPrefetch) this.#uncommittedDeliveryIds.delete(deliveryId);
-    this.#committedDuringPrefetch.clear();
+  /** Removes and returns the next delivery, if its attempt may start now. */
+  takeNextDelivery(now: number): PendingDelivery | undefined {
+    const manualAttempt = this.#canStartManual(now) ? this.#buffer.takeNextManual() : undefined;
+    return manualAttempt ?? (this.#canStartPending(now) ? this.#buffer.takeNextPending() : undefined);
   }
 
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
@@ -343,8 +209,16 @@ export class HookQueue {
     const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, stored.dueAt ?? 0, pausedUntil);
     const attempt = new InFlightAttempt(row, now, dueAt, failureCountSinceClaim);
     this.#inFlightAttempts.set(row.deliveryId, attempt);
-    this.lastUsedAt = now;
+    this.#lastUsedAt = now;
     return attempt;
+  }
+
+  /**
+   * Returns the number of consecutive local errors before this attempt. The local errors of attempts that were in
+   * flight at the same time count as one.
+   */
+  countLocalErrorsBefore(attempt: InFlightAttempt): number {
+    return countLocalErrorsBefore(this.#health, attempt.beganAt);
   }
 
   /**
@@ -365,7 +239,7 @@ export class HookQueue {
     this.#health = applyDecision(this.#health, decision, decidedAttempt, outcomeAt);
     const { stored } = this.#health;
     const deliveryState = this.#applyDecisionToDelivery(pendingDelivery, decision);
-    if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(deliveryId);
+    if (deliveryState !== 'pending') this.#buffer.addUncommitted(deliveryId);
     return {
       hookId: this.hookId,
       accountId: this.accountId,
@@ -386,6 +260,18 @@ export class HookQueue {
   }
 
   /**
+   * Called when a result was committed. Returns whether the queue had to wait for a commit before it could start more
+   * attempts. A result of an earlier lease, or of a delivery that stays pending, says nothing about the results of this
+   * queue that are not committed yet.
+   */
+  onResultCommitted({ generation, deliveryState, pendingDelivery }: CommittedResult): boolean {
+    const wasSaturated = this.#isSaturated;
+    if (generation === this.generation && deliveryState !== 'pending')
+      this.#buffer.onResultCommitted(pendingDelivery.deliveryId);
+    return wasSaturated;
+  }
+
+  /**
    * Ends the queue because the hook has ended or the lease is lost: no attempt starts, and attempts that have sent
    * nothing are aborted (C13).
    */
@@ -400,12 +286,8 @@ export class HookQueue {
    * aborted and start again (X8).
    */
   invalidateSecrets(): void {
-    this.hasStaleSecrets = true;
+    this.#hasStaleSecrets = true;
     this.#abortUnsent();
-  }
-
-  #abortUnsent(): void {
-    for (const attempt of this.#inFlightAttempts.values()) attempt.abortUnsent();
   }
 
   /** Cancels the current retry timer, and keeps the function that cancels the new one. */
@@ -418,6 +300,40 @@ export class HookQueue {
     this.replaceRetryTimer(() => undefined);
   }
 
+  /** Number of deliveries that are in flight, or sent and not committed. */
+  get #unfinishedCount(): number {
+    return this.#inFlightAttempts.size + this.#buffer.uncommittedCount;
+  }
+
+  get #isSaturated(): boolean {
+    return this.#unfinishedCount >= MAX_UNCOMMITTED_DELIVERIES;
+  }
+
+  #canStartPending(now: number): boolean {
+    if (this.#hasEnded || this.#hasStaleSecrets || this.#isSaturated) return false;
+    if (computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs) > 0) return false;
+    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrencyLimit);
+  }
+
+  /** On a failing hook, a manual attempt starts only when no other attempt is in flight (C22). */
+  #canStartManual(now: number): boolean {
+    if (this.#hasEnded || this.#hasStaleSecrets || computeRemainingPauseMs(this.#health, now) > 0) return false;
+    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK);
+  }
+
+  async #readSecrets(source: HookSource): Promise<void> {
+    // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
+    this.#hasStaleSecrets = false;
+    this.#secrets = await source.findSecrets().catch((error: unknown) => {
+      this.#hasStaleSecrets = true;
+      throw error;
+    });
+  }
+
+  #abortUnsent(): void {
+    for (const attempt of this.#inFlightAttempts.values()) attempt.abortUnsent();
+  }
+
   /**
    * Removes a delivered delivery, or puts a pending one back, so that it is sent again. Ends the queue if the hook has
    * ended. Returns the new state of the delivery.
@@ -425,14 +341,14 @@ export class HookQueue {
   #applyDecisionToDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
     switch (decision.is) {
       case 'delivered':
-        removeDelivery(this.#waitingDeliveries, row.deliveryId);
+        this.#buffer.removePending(row.deliveryId);
         return 'delivered';
       case 'delivered_during_backoff':
         return 'delivered';
       case 'wait':
       case 'part_of_counted_failure':
       case 'retry_local_error':
-        this.#requeue(row);
+        this.#buffer.putBack(row, this.#health.stored.retryDeliveryId);
         return 'pending';
       case 'manual_failed':
         return getStateWithoutRetry(row);
@@ -443,53 +359,16 @@ export class HookQueue {
   }
 
   /**
-   * Returns the ids of the completed manual attempts: the id of this attempt if it is manual. After a regular delivery,
-   * removes all waiting manual attempts of the same delivery and returns their ids.
+   * Returns the ids of the manual attempts that this attempt completes: its own if it is manual. A successful regular
+   * attempt also completes the manual attempts of the same delivery that are still waiting, and removes them.
    */
   #takeCompletedManualAttemptIds(
     { manualAttemptId, deliveryId }: PendingDelivery,
     decision: Decision,
     deliveryState: Completion['deliveryState'],
   ): number[] {
-    const ownManualAttemptIds =
-      manualAttemptId === null || decision.is === 'retry_local_error' ? [] : [manualAttemptId];
-    if (deliveryState !== 'delivered' || manualAttemptId !== null) return ownManualAttemptIds;
-    const otherManualAttemptIds: number[] = [];
-    for (
-      let row = removeDelivery(this.#manualAttempts, deliveryId);
-      row !== undefined;
-      row = removeDelivery(this.#manualAttempts, deliveryId)
-    ) {
-      if (row.manualAttemptId !== null) otherManualAttemptIds.push(row.manualAttemptId);
-    }
-    return otherManualAttemptIds;
-  }
-
-  /** Puts a delivery back at the front of the queue, but behind the delivery that is to be retried first (C18). */
-  #requeue(row: PendingDelivery): void {
-    const { retryDeliveryId } = this.#health.stored;
-    if (row.manualAttemptId !== null) this.#manualAttempts.unshift(row);
-    else if (row.deliveryId === retryDeliveryId || this.#waitingDeliveries[0]?.deliveryId !== retryDeliveryId)
-      this.#waitingDeliveries.unshift(row);
-    else this.#waitingDeliveries.splice(1, 0, row);
-  }
-
-  /** Removes and returns the first delivery that is not in flight. */
-  #takeFirst(rows: PendingDelivery[]): PendingDelivery | undefined {
-    const index = rows.findIndex((row) => !this.#inFlightAttempts.has(row.deliveryId));
-    return index < 0 ? undefined : rows.splice(index, 1)[0];
-  }
-
-  #isInMemory(deliveryId: number): boolean {
-    const attempt = this.#inFlightAttempts.get(deliveryId);
-    // A delivery whose manual attempt is in flight is still pending, and has to be sent regularly as well.
-    const isPendingInFlight = attempt !== undefined && attempt.pendingDelivery.manualAttemptId === null;
-    return (
-      isPendingInFlight ||
-      this.#uncommittedDeliveryIds.has(deliveryId) ||
-      this.#pushedDeliveryIds.has(deliveryId) ||
-      this.#waitingDeliveries.some((row) => row.deliveryId === deliveryId)
-    );
+    if (manualAttemptId !== null) return decision.is === 'retry_local_error' ? [] : [manualAttemptId];
+    return deliveryState === 'delivered' ? this.#buffer.removeManualAttempts(deliveryId) : [];
   }
 }
 
@@ -508,9 +387,4 @@ function getStateWithoutRetry(row: PendingDelivery): Completion['deliveryState']
 
 function isCountedFailure(decision: Decision): boolean {
   return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
-}
-
-function removeDelivery(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {
-  const index = rows.findIndex((row) => row.deliveryId === deliveryId);
-  return index < 0 ? undefined : rows.splice(index, 1)[0];
 }

@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
-import type { HookQueue } from './hook-queue.ts';
+import type { HookQueue, HookSource } from './hook-queue.ts';
 import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery, findSecrets } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
-/** Maximum number of deliveries per query and hook queue. */
-const DELIVERIES_PER_PREFETCH = 32;
+/** Maximum number of rows of a hook per query. */
+const ROWS_PER_PREFETCH = 32;
 
 /** Maximum number of hook queues that are prefetched concurrently. */
 const PREFETCH_CONCURRENCY = 64;
@@ -57,7 +57,7 @@ export class Prefetcher {
   async #prefetch(queue: HookQueue): Promise<void> {
     const { store, clock, mayReadSecrets, onPrefetched } = this.#deps;
     try {
-      await fillQueue(store.read, queue, () => clock.now(), mayReadSecrets(queue));
+      await queue.fill(createHookSource(store.read, queue.hookId), clock, mayReadSecrets(queue));
     } catch (error) {
       this.#queuesToPrefetch.add(queue);
       throw error;
@@ -66,60 +66,15 @@ export class Prefetcher {
   }
 }
 
-async function fillQueue(read: Queries, queue: HookQueue, now: () => number, mayReadSecrets: boolean): Promise<void> {
-  if (queue.hasEnded) return;
-  queue.beginPrefetch();
-  try {
-    if (queue.hasStaleSecrets && mayReadSecrets) await reloadSecrets(read, queue);
-    if (queue.needsManualAttempts) await loadManualAttempts(read, queue);
-    if (queue.hasNoWaitingDeliveries && queue.canStartPendingDelivery(now())) await loadPendingDeliveries(read, queue);
-  } finally {
-    queue.endPrefetch();
-  }
-}
-
-async function reloadSecrets(read: Queries, queue: HookQueue): Promise<void> {
-  // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
-  queue.hasStaleSecrets = false;
-  queue.secrets = await findSecrets(read, queue.hookId).catch((error: unknown) => {
-    queue.hasStaleSecrets = true;
-    throw error;
-  });
-}
-
-async function loadManualAttempts(read: Queries, queue: HookQueue): Promise<void> {
-  // Cleared before the read, so that a manual attempt that commits during the read sets the flag again.
-  queue.hasUnreadManualAttempts = false;
-  const { manualAttempts, lastId, isLastPage } = await findManualAttempts(
-    read,
-    queue.hookId,
-    queue.lastReadManualAttemptId,
-    DELIVERIES_PER_PREFETCH,
-  ).catch((error: unknown) => {
-    queue.hasUnreadManualAttempts = true;
-    throw error;
-  });
-  queue.lastReadManualAttemptId = lastId;
-  if (!isLastPage) queue.hasUnreadManualAttempts = true;
-  queue.addManualAttempts(manualAttempts);
-}
-
-async function loadPendingDeliveries(read: Queries, queue: HookQueue): Promise<void> {
-  if (queue.unreadRetryDeliveryId !== null) {
-    const retryDelivery = await findPendingDelivery(read, queue.hookId, queue.unreadRetryDeliveryId);
-    queue.unreadRetryDeliveryId = null;
-    if (retryDelivery !== undefined) queue.addPendingDeliveries([retryDelivery]);
-  }
-  if (!queue.hasUnreadPendingDeliveries) return;
-  queue.hasUnreadPendingDeliveries = false;
-  const rows = await findNextPendingDeliveries(
-    read,
-    queue.hookId,
-    queue.feedReadPosition,
-    DELIVERIES_PER_PREFETCH,
-  ).catch((error: unknown) => {
-    queue.hasUnreadPendingDeliveries = true;
-    throw error;
-  });
-  queue.addReadPage(rows, rows.length < DELIVERIES_PER_PREFETCH);
+/** Returns the source that reads the rows of a hook from the database. */
+function createHookSource(read: Queries, hookId: number): HookSource {
+  return {
+    findSecrets: () => findSecrets(read, hookId),
+    findManualAttempts: (afterId) => findManualAttempts(read, hookId, afterId, ROWS_PER_PREFETCH),
+    findPendingDelivery: (deliveryId) => findPendingDelivery(read, hookId, deliveryId),
+    async findNextPendingDeliveries(afterPosition) {
+      const pendingDeliveries = await findNextPendingDeliveries(read, hookId, afterPosition, ROWS_PER_PREFETCH);
+      return { pendingDeliveries, isLastPage: pendingDeliveries.length < ROWS_PER_PREFETCH };
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely';
-import { prepareQuery, prepareQueryForItems } from '../../store/prepared-queries.ts';
+import { prepareBatchedSelect } from '../../store/batched-queries.ts';
+import { prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
@@ -197,7 +198,8 @@ export function toPendingDeliveries(rows: readonly PendingDeliveryRow[]): Pendin
 /** A page of deliveries of a hook. `afterKey`: the feed position or manual attempt id after which the page begins. */
 type PageRequest = { readonly hookId: number; readonly afterKey: number; readonly limit: number };
 
-const selectPendingAfter = prepareQuery(
+const selectPendingAfter = prepareBatchedSelect(
+  { hookId: 'int8', afterKey: 'int8', limit: 'int8' },
   (queries, { hookId, afterKey, limit }: PageRequest) =>
     queries
       .selectFrom('pending_deliveries')
@@ -206,7 +208,6 @@ const selectPendingAfter = prepareQuery(
       .where('position', '>', afterKey)
       .orderBy('position')
       .limit(limit),
-  'batched',
 );
 
 /**
@@ -237,7 +238,8 @@ export async function findPendingDelivery(
   return row === undefined ? undefined : toPendingDelivery(row, null);
 }
 
-const selectOneManualAttempt = prepareQuery(
+const selectOneManualAttempt = prepareBatchedSelect(
+  { hookId: 'int8', afterKey: 'int8' },
   (queries, { hookId, afterKey }: Pick<PageRequest, 'hookId' | 'afterKey'>) =>
     queries
       .selectFrom('manual_attempts')
@@ -245,19 +247,25 @@ const selectOneManualAttempt = prepareQuery(
       .where('hook_id', '=', hookId)
       .where('manual_attempt_id', '>', afterKey)
       .limit(1),
-  'batched',
 );
+
+/** A page of manual attempts. `lastId` is the id to continue after; `isLastPage` tells whether there were no more. */
+export type ManualAttemptPage = {
+  readonly manualAttempts: readonly PendingDelivery[];
+  readonly lastId: number;
+  readonly isLastPage: boolean;
+};
 
 /**
  * Reads one page of the manual attempts of a hook (X1, X3) after an id, oldest first. Their deliveries may be pending or
- * finalized. `lastId` is the id to continue after, and `isLastPage` says whether there were no more at that time.
+ * finalized.
  */
 export async function findManualAttempts(
   read: Queries,
   hookId: number,
   afterId: number,
   limit: number,
-): Promise<{ manualAttempts: PendingDelivery[]; lastId: number; isLastPage: boolean }> {
+): Promise<ManualAttemptPage> {
   // Most hooks have no manual attempts, and the join below scans every partition of finalized_deliveries.
   if ((await selectOneManualAttempt(read, { hookId, afterKey: afterId })).length === 0)
     return { manualAttempts: [], lastId: afterId, isLastPage: true };
