@@ -5,15 +5,18 @@ import type {
   Insertable,
   InsertQueryBuilder,
   InsertResult,
+  OperationNodeSource,
+  QueryCreator,
   Selectable,
   SelectQueryBuilder,
   UpdateQueryBuilder,
   UpdateResult,
 } from 'kysely';
 import { type Actor, COMMAND_LINE_ACTOR } from '../permissions.ts';
-import { prepareQuery, prepareQueryByIds, type StatementMode } from './prepared-queries.ts';
+import { prepareBatchedInsert, prepareBatchedSelect, type SqlType } from './batched-queries.ts';
+import { prepareQuery, prepareQueryByIds, type StatementMode, type StatementValues } from './prepared-queries.ts';
 import type { LockMode, Queries, Tx } from './store.ts';
-import type { AccountTable, MutableTable, Tables } from './tables.ts';
+import { type AccountTable, type MutableTable, type Tables, tableColumns } from './tables.ts';
 
 /** A row to insert, without `account_id`, which `AccountWrite` adds. */
 export type RowToInsert<T extends AccountTable> = Omit<Insertable<Tables[T]>, 'account_id'>;
@@ -55,6 +58,19 @@ export class AccountView {
     return (view, values) => runPrepared(view.#queries, { ...values, accountId: view.accountId, now: view.now });
   }
 
+  /** Prepares a select whose concurrent executions can be merged into one statement (see `prepareBatchedSelect`). */
+  static prepareBatchedSelect<Values extends StatementValues, Row>(
+    valueTypes: { readonly [Name in keyof Values]: SqlType },
+    build: (view: AccountView, values: Values) => Compilable<Row> & OperationNodeSource,
+  ): (view: AccountView, values: Values) => Promise<Row[]> {
+    const runPrepared = prepareBatchedSelect(
+      { ...valueTypes, accountId: 'int8', now: 'int8' } as const,
+      (queries, values: Values & { readonly accountId: number; readonly now: number }) =>
+        build(new AccountView(queries, values.accountId, values.now), values),
+    );
+    return (view, values) => runPrepared(view.#queries, { ...values, accountId: view.accountId, now: view.now });
+  }
+
   /** Prepares a query of records by id, in any order (see `prepareQueryByIds`). */
   static prepareQueryByIds<Row>(
     build: (view: AccountView, ids: readonly number[]) => Compilable<Row>,
@@ -67,11 +83,16 @@ export class AccountView {
   }
 
   selectFrom<T extends AccountTable>(table: T): SelectQueryBuilder<Tables, T, object> {
-    // Kysely cannot infer the types of a table that is a type parameter, hence the casts.
-    const query = this.#queries
-      .selectFrom(table as AccountTable)
-      .where(`${table}.account_id` as never, '=', this.accountId as never);
-    return query as unknown as SelectQueryBuilder<Tables, T, object>;
+    return this.#select(table);
+  }
+
+  /** Selects from a table whose name is known only at run time; its columns are not checked by the compiler. */
+  selectFromAny(table: AccountTable): SelectQueryBuilder<AnyTables, string, object> {
+    return this.#select(table);
+  }
+
+  #select(table: string): UntypedQuery<object> {
+    return untyped(this.#queries).selectFrom(table).where(`${table}.account_id`, '=', this.accountId);
   }
 }
 
@@ -125,40 +146,77 @@ export class AccountWrite extends AccountView {
     table: T,
     rows: RowToInsert<T> | readonly RowToInsert<T>[],
   ): InsertQueryBuilder<Tables, T, InsertResult> {
-    const rowList = (Array.isArray(rows) ? rows : [rows]) as readonly object[];
-    const values = rowList.map((row) => ({ ...row, account_id: this.accountId }));
-    const query = this.#tx.queries.insertInto(table as AccountTable).values(values as never);
-    return query as unknown as InsertQueryBuilder<Tables, T, InsertResult>;
+    return this.#insert(table, (Array.isArray(rows) ? rows : [rows]) as readonly object[]) as InsertQueryBuilder<
+      Tables,
+      T,
+      InsertResult
+    >;
+  }
+
+  /** Inserts into a table whose name is known only at run time. */
+  insertIntoAny(table: AccountTable, rows: readonly object[]): InsertQueryBuilder<AnyTables, string, InsertResult> {
+    return this.#insert(table, rows);
   }
 
   /**
    * Inserts one row and returns it as stored. The query is compiled only once per table and set of columns, since every
    * creation uses it.
    */
-  async insertRow<T extends AccountTable>(table: T, row: RowToInsert<T>): Promise<Selectable<Tables[T]>> {
+  insertRow<T extends AccountTable>(table: T, row: RowToInsert<T>): Promise<Selectable<Tables[T]>> {
+    return this.insertRowIntoAny(table, row) as Promise<Selectable<Tables[T]>>;
+  }
+
+  /** Inserts one row into a table whose name is known only at run time, and returns it as stored. */
+  async insertRowIntoAny(table: AccountTable, row: object): Promise<Record<string, unknown>> {
     const columns = ['account_id', ...Object.keys(row)];
     const runInsert = getPreparedInsert(table, columns);
     const [storedRow] = await runInsert(this.#tx.queries, { ...row, account_id: this.accountId });
     if (storedRow === undefined) throw new Error(`nothing was inserted into ${table}`);
-    return storedRow as Selectable<Tables[T]>;
+    return storedRow;
   }
 
   updateTable<T extends MutableTable>(table: T): UpdateQueryBuilder<Tables, T, T, UpdateResult> {
-    const query = this.#tx.queries
-      .updateTable(table as AccountTable)
-      .where(`${table}.account_id` as never, '=', this.accountId as never);
-    return query as unknown as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
+    return this.#update(table) as UpdateQueryBuilder<Tables, T, T, UpdateResult>;
+  }
+
+  /** Updates a table whose name is known only at run time. */
+  updateAny(table: MutableTable): UpdateQueryBuilder<AnyTables, string, string, UpdateResult> {
+    return this.#update(table);
   }
 
   deleteFrom<T extends MutableTable>(table: T): DeleteQueryBuilder<Tables, T, DeleteResult> {
-    const query = this.#tx.queries
-      .deleteFrom(table as AccountTable)
-      .where(`${table}.account_id` as never, '=', this.accountId as never);
-    return query as unknown as DeleteQueryBuilder<Tables, T, DeleteResult>;
+    return this.#delete(table) as DeleteQueryBuilder<Tables, T, DeleteResult>;
+  }
+
+  /** Deletes from a table whose name is known only at run time. */
+  deleteFromAny(table: MutableTable): DeleteQueryBuilder<AnyTables, string, DeleteResult> {
+    return this.#delete(table);
+  }
+
+  #insert(table: string, rows: readonly object[]): InsertQueryBuilder<AnyTables, string, InsertResult> {
+    const values = rows.map((row) => ({ ...row, account_id: this.accountId }));
+    return untyped(this.#tx.queries).insertInto(table).values(values);
+  }
+
+  #update(table: string): UpdateQueryBuilder<AnyTables, string, string, UpdateResult> {
+    return untyped(this.#tx.queries).updateTable(table).where(`${table}.account_id`, '=', this.accountId);
+  }
+
+  #delete(table: string): DeleteQueryBuilder<AnyTables, string, DeleteResult> {
+    return untyped(this.#tx.queries).deleteFrom(table).where(`${table}.account_id`, '=', this.accountId);
   }
 }
 
-type PreparedInsert = (queries: Queries, row: Readonly<Record<string, unknown>>) => Promise<unknown[]>;
+/** The tables as the query builder sees them when their names are known only at run time. */
+export type AnyTables = Record<string, Record<string, unknown>>;
+
+/** A query whose tables and columns are not checked by the compiler. */
+export type UntypedQuery<Row> = SelectQueryBuilder<AnyTables, string, Row>;
+
+/** Kysely cannot infer the types of a table that is a type parameter, so its builder is used without types here. */
+const untyped = (queries: Queries) => queries as QueryCreator<AnyTables>;
+
+type PreparedInsert = ReturnType<typeof prepareBatchedInsert>;
 
 const preparedInserts = new Map<string, PreparedInsert>();
 
@@ -166,13 +224,8 @@ function getPreparedInsert(table: AccountTable, columns: readonly string[]): Pre
   const statementKey = `${table}(${columns.join()})`;
   let runInsert = preparedInserts.get(statementKey);
   if (runInsert === undefined) {
-    runInsert = prepareQuery((queries, values: Readonly<Record<string, unknown>>) => {
-      const row = Object.fromEntries(columns.map((column) => [column, values[column]]));
-      return queries
-        .insertInto(table)
-        .values(row as never)
-        .returningAll();
-    }, 'batched');
+    const [idColumn = ''] = Object.keys(tableColumns[table]);
+    runInsert = prepareBatchedInsert(table, columns, idColumn);
     preparedInserts.set(statementKey, runInsert);
   }
   return runInsert;

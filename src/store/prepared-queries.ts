@@ -10,12 +10,15 @@ import {
 import { splitIntoBatches } from '../async/batches.ts';
 import type { Queries } from './store.ts';
 
-/** A parameter of a compiled query, by name. `itemIndex` is its index in the list of `prepareQueryForItems`. */
-class Placeholder {
+/**
+ * A parameter of a compiled query, by name. With `itemIndex`, it is the value of one item of a list, or an array with the
+ * values of `all` items.
+ */
+export class Placeholder {
   readonly name: string;
-  readonly itemIndex: number | undefined;
+  readonly itemIndex: number | 'all' | undefined;
 
-  constructor(name: string, itemIndex?: number) {
+  constructor(name: string, itemIndex?: number | 'all') {
     this.name = name;
     this.itemIndex = itemIndex;
   }
@@ -23,12 +26,9 @@ class Placeholder {
 
 /**
  * How a statement is executed. `prepared`: as a named prepared statement, which is planned once per connection.
- * `unprepared`: planned at each execution, for queries whose best plan depends on the values. `batched`: like
- * `prepared`, but concurrent executions of the same text may be merged into one statement (see `QueryBatcher`). Only
- * two types of queries may be batched: selects by number or text whose row order does not matter, and inserts of one
- * row with a generated id.
+ * `unprepared`: planned at each execution, for queries whose best plan depends on the values.
  */
-export type StatementMode = 'prepared' | 'unprepared' | 'batched';
+export type StatementMode = 'prepared' | 'unprepared';
 
 /** Function that runs SQL on one connection and returns its rows. */
 export type RunStatement = (
@@ -100,9 +100,10 @@ export function withRowLocksSkipLocked<Q extends LockableQuery>(queries: Queries
   return hasConcurrentWriters(queries) ? ((query.forNoKeyUpdate() as Q).skipLocked() as Q) : query;
 }
 
-type StatementValues = Readonly<Record<string, unknown>>;
+export type StatementValues = Readonly<Record<string, unknown>>;
 
-type BuiltQuery<Row> = { compile(queries: Queries): CompiledQuery<Row> };
+/** A query of the query builder. */
+export type BuiltQuery<Row> = { compile(queries: Queries): CompiledQuery<Row> };
 
 /** A query that is compiled once per database and runs with the values of each call. */
 type RunCompiledStatement<Row> = (
@@ -111,7 +112,8 @@ type RunCompiledStatement<Row> = (
   items: readonly StatementValues[],
 ) => Promise<Row[]>;
 
-function compileOnce<Row>(
+/** Returns a function that runs a query, which is built and compiled once per database. */
+export function compileOnce<Row>(
   build: (queries: Queries) => BuiltQuery<Row>,
   mode: StatementMode,
 ): RunCompiledStatement<Row> {
@@ -125,7 +127,9 @@ function compileOnce<Row>(
     }
     const parameters = compiledQuery.parameters.map((parameter) => {
       if (!(parameter instanceof Placeholder)) return parameter;
-      return parameter.itemIndex === undefined ? values[parameter.name] : items[parameter.itemIndex]?.[parameter.name];
+      const { name, itemIndex } = parameter;
+      if (itemIndex === undefined) return values[name];
+      return itemIndex === 'all' ? items.map((item) => item[name]) : items[itemIndex]?.[name];
     });
     const runStatement = runnersByQueries.get(queries);
     if (runStatement !== undefined) return (await runStatement(compiledQuery.sql, parameters, mode)) as Row[];
@@ -183,9 +187,9 @@ export function prepareQueryByIds<Values extends StatementValues, Row>(
     return build(queries, ids, values);
   });
   const runPadded = (queries: Queries, ids: readonly number[], values: Values) => {
-    const length = 2 ** Math.ceil(Math.log2(ids.length));
-    const items = Array.from({ length }, (_, index) => ({ id: ids[index] ?? ids.at(-1) }));
-    return compileForLength(length)(queries, values, items);
+    const paddedLength = 2 ** Math.ceil(Math.log2(ids.length));
+    const items = Array.from({ length: paddedLength }, (_, index) => ({ id: ids[index] ?? ids.at(-1) }));
+    return compileForLength(paddedLength)(queries, values, items);
   };
   return async (queries, ids, values) => {
     const batches = [...splitIntoBatches(ids, MAX_IDS_PER_STATEMENT)];

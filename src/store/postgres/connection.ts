@@ -1,6 +1,7 @@
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../../problems.ts';
+import { QueryBatcher, registerBatching } from '../batched-queries.ts';
 import { registerRunner, type SendQuery, StatementDriver, type StatementMode } from '../prepared-queries.ts';
 import type { Queries } from '../store.ts';
 import type { Tables } from '../tables.ts';
@@ -139,15 +140,8 @@ export function createQueryFunction(
   };
 }
 
-/**
- * Creates a query builder that sends its SQL with the given function.
- *
- * @param runBatched runs queries that may be batched with others (mode `batched`)
- */
-export function createQueries(
-  send: QueryFunction,
-  runBatched?: (text: string, parameters: readonly unknown[]) => Promise<unknown[]>,
-): Queries {
+/** Creates a query builder that sends its SQL with the given function. */
+export function createQueries(send: QueryFunction): Queries {
   const sendQuery: SendQuery = async ({ sql, parameters }) => {
     const { rows, rowCount } = await send(sql, parameters, 'unprepared');
     return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
@@ -160,12 +154,102 @@ export function createQueries(
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  registerRunner(queries, async (sql, parameters, mode) => {
-    if (mode === 'batched' && runBatched !== undefined) return runBatched(sql, parameters);
-    const { rows } = await send(sql, parameters, mode);
-    return rows;
-  });
+  registerRunner(queries, async (sql, parameters, mode) => (await send(sql, parameters, mode)).rows);
   return queries;
+}
+
+/** Timeouts of a service, milliseconds. */
+export type TransactionTimeouts = {
+  /** Query timeout, milliseconds. */
+  readonly queryMs: number;
+  /**
+   * Value of `idle_in_transaction_session_timeout`. A paused process would keep its locks, so the database ends its
+   * transactions. The timeout is shorter than the time after which other nodes evict an unresponsive node.
+   */
+  readonly idleInTransactionMs: number;
+};
+
+/**
+ * The queries of one member of a group transaction. `hasWritten` is set when the member has sent a statement other than
+ * a select.
+ */
+export type MemberSession = { readonly queries: Queries; hasWritten: boolean };
+
+/**
+ * A connection that runs transactions. `failure` is the first error of the current transaction; later errors are
+ * consequences of it.
+ */
+export class TransactionConnection {
+  readonly client: pg.PoolClient;
+  readonly queries: Queries;
+  readonly #addressOptions: AddressOptions;
+  readonly #timeouts: TransactionTimeouts | undefined;
+  readonly #batcher: QueryBatcher;
+  readonly #sessions: MemberSession[] = [];
+  failure: unknown;
+  /** The session of the member whose query failed first; undefined if a query of the transaction itself failed. */
+  failedSession: MemberSession | undefined;
+
+  constructor(client: pg.PoolClient, addressOptions: AddressOptions, timeouts: TransactionTimeouts | undefined) {
+    this.client = client;
+    this.#addressOptions = addressOptions;
+    this.#timeouts = timeouts;
+    const send = createQueryFunction(client, addressOptions, (error) => this.#recordFailure(error), timeouts?.queryMs);
+    this.queries = createQueries(send);
+    // Batches the queries that the members of a group send in the same tick.
+    this.#batcher = new QueryBatcher(this.queries, process.nextTick);
+    // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
+    // the process.
+    client.on('error', (error) => this.#recordFailure(error));
+  }
+
+  /** Begins a transaction of `memberCount` members. Returns a session for each of them. */
+  begin(memberCount: number): { beginQuery: Promise<unknown>; sessions: readonly MemberSession[] } {
+    this.failure = undefined;
+    this.failedSession = undefined;
+    while (this.#sessions.length < memberCount) this.#sessions.push(this.#createSession());
+    const sessions = this.#sessions.slice(0, memberCount);
+    for (const session of sessions) session.hasWritten = false;
+    const timeoutSql =
+      this.#timeouts && `; set local idle_in_transaction_session_timeout = ${this.#timeouts.idleInTransactionMs}`;
+    return { beginQuery: this.send(`begin${timeoutSql ?? ''}`), sessions };
+  }
+
+  /**
+   * Sends a statement of the transaction itself, not of a member. An error is stored in `failure` even if the result is
+   * not awaited.
+   */
+  send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
+    const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.queryMs };
+    const sentQuery = this.client.query({ text, values: [...values], ...timeoutOption }).catch((error: unknown) => {
+      throw this.#recordFailure(error);
+    });
+    sentQuery.catch(() => undefined);
+    return sentQuery;
+  }
+
+  #createSession(): MemberSession {
+    const recordFailure = (error: unknown) => this.#recordFailure(error, session);
+    const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.queryMs);
+    const queries = createQueries((text, values, mode) => {
+      if (!text.startsWith('select')) session.hasWritten = true;
+      return sendNow(text, values, mode);
+    });
+    registerBatching(queries, (query, values) => {
+      if (query.isWrite) session.hasWritten = true;
+      return this.#batcher.run(query, values);
+    });
+    const session: MemberSession = { queries, hasWritten: false };
+    return session;
+  }
+
+  #recordFailure(error: unknown, session?: MemberSession): unknown {
+    if (this.failure === undefined) {
+      this.failure = error;
+      this.failedSession = session;
+    }
+    return error;
+  }
 }
 
 /** Returns the SQLSTATE of an error from PostgreSQL; undefined for any other error, including a lost connection. */

@@ -1,38 +1,11 @@
 import type pg from 'pg';
-import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
-import type { CommitEvents, LockMode, Queries, Tx } from '../store.ts';
-import {
-  type AddressOptions,
-  createQueries,
-  createQueryFunction,
-  isConnectionLost,
-  isTimeout,
-  type QueryFunction,
-  sqlStateOf,
-} from './connection.ts';
-import { QueryBatcher } from './query-batcher.ts';
-
-/**
- * SQLSTATEs of errors that are retried: serialization failure, deadlock, unique and foreign key violations (a
- * concurrent transaction has just inserted or deleted the row; the retry sees it), a stale plan after a migration, and
- * lock timeout.
- */
-const RETRYABLE_WRITE_SQLSTATES = ['40001', '40P01', '23505', '23503', '0A000', '55P03'];
+import type { CommitEvents, LockMode, Tx } from '../store.ts';
+import type { MemberSession, TransactionConnection } from './connection.ts';
+import { decideRetry, type FailureCause, type Retry } from './write-retries.ts';
 
 /** Class id of the advisory locks of accounts. */
 const ACCOUNT_LOCK_CLASS = 0x43_41_52_49;
-
-/** Timeouts of a service, milliseconds. */
-export type TransactionTimeouts = {
-  /** Query timeout, milliseconds. */
-  readonly queryMs: number;
-  /**
-   * Value of `idle_in_transaction_session_timeout`. A paused process would keep its locks, so the database ends its
-   * transactions. The timeout is shorter than the time after which other nodes evict an unresponsive node.
-   */
-  readonly idleInTransactionMs: number;
-};
 
 /**
  * A write. `run` is called again after a rollback. A write with `accountId` may share a transaction with other writes.
@@ -41,99 +14,8 @@ export type TransactionTimeouts = {
  */
 export type WriteRequest = { readonly run: (tx: Tx) => Promise<unknown>; readonly accountId?: number | undefined };
 
-/**
- * The queries of one member of a group transaction. `hasWritten` is set when the member has sent a statement other than
- * a select.
- */
-type MemberSession = { readonly queries: Queries; hasWritten: boolean };
-
-/**
- * A connection that runs transactions. `failure` is the first error of the current transaction; later errors are
- * consequences of it.
- */
-export class TransactionConnection {
-  readonly client: pg.PoolClient;
-  readonly queries: Queries;
-  readonly #addressOptions: AddressOptions;
-  readonly #timeouts: TransactionTimeouts | undefined;
-  readonly #batcher: QueryBatcher;
-  readonly #sessions: MemberSession[] = [];
-  failure: unknown;
-  /** The session of the member whose query failed first; undefined if a query of the transaction itself failed. */
-  failedSession: MemberSession | undefined;
-
-  constructor(client: pg.PoolClient, addressOptions: AddressOptions, timeouts: TransactionTimeouts | undefined) {
-    this.client = client;
-    this.#addressOptions = addressOptions;
-    this.#timeouts = timeouts;
-    const send = createQueryFunction(client, addressOptions, (error) => this.#recordFailure(error), timeouts?.queryMs);
-    this.queries = createQueries(send);
-    // Batches the queries that the members of a group send in the same tick.
-    this.#batcher = new QueryBatcher((text, values) => send(text, values, 'prepared'), process.nextTick);
-    // While the connection is checked out, the pool does not handle its errors, and an error without a listener ends
-    // the process.
-    client.on('error', (error) => this.#recordFailure(error));
-  }
-
-  /** Begins a transaction of `memberCount` members. Returns a session for each of them. */
-  begin(memberCount: number): { beginQuery: Promise<unknown>; sessions: readonly MemberSession[] } {
-    this.failure = undefined;
-    this.failedSession = undefined;
-    while (this.#sessions.length < memberCount) this.#sessions.push(this.#createSession());
-    const sessions = this.#sessions.slice(0, memberCount);
-    for (const session of sessions) session.hasWritten = false;
-    const timeoutSql =
-      this.#timeouts && `; set local idle_in_transaction_session_timeout = ${this.#timeouts.idleInTransactionMs}`;
-    return { beginQuery: this.send(`begin${timeoutSql ?? ''}`), sessions };
-  }
-
-  /**
-   * Sends a statement of the transaction itself, not of a member. An error is stored in `failure` even if the result is
-   * not awaited.
-   */
-  send(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    const timeoutOption = this.#timeouts === undefined ? {} : { query_timeout: this.#timeouts.queryMs };
-    const sentQuery = this.client.query({ text, values: [...values], ...timeoutOption }).catch((error: unknown) => {
-      throw this.#recordFailure(error);
-    });
-    sentQuery.catch(() => undefined);
-    return sentQuery;
-  }
-
-  #createSession(): MemberSession {
-    const recordChange = (text: string) => {
-      if (!text.startsWith('select')) session.hasWritten = true;
-    };
-    const recordFailure = (error: unknown) => this.#recordFailure(error, session);
-    const sendNow = createQueryFunction(this.client, this.#addressOptions, recordFailure, this.#timeouts?.queryMs);
-    const send: QueryFunction = (text, values, mode) => {
-      recordChange(text);
-      return sendNow(text, values, mode);
-    };
-    const queries = createQueries(send, (text, parameters) => {
-      recordChange(text);
-      return this.#batcher.query(text, parameters);
-    });
-    const session: MemberSession = { queries, hasWritten: false };
-    return session;
-  }
-
-  #recordFailure(error: unknown, session?: MemberSession): unknown {
-    if (this.failure === undefined) {
-      this.failure = error;
-      this.failedSession = session;
-    }
-    return error;
-  }
-}
-
-/**
- * The result of one write: its value, or its error and how the write is retried: `exclusive` in its own transaction,
- * `shared` with other writes in a group, or not at all (undefined).
- */
-export type WriteResult =
-  | { readonly value: unknown }
-  | { readonly error: unknown; readonly retryAs?: LockMode | undefined };
+/** The result of one write: its value, or its error and how it is retried; undefined if it is not. */
+export type WriteResult = { readonly value: unknown } | { readonly error: unknown; readonly retry?: Retry | undefined };
 
 /** The result of a transaction: its commit events, if it was committed, and the result of each write. */
 export type GroupResult = { readonly commitEvents?: CommitEvents; readonly writeResults: readonly WriteResult[] };
@@ -185,10 +67,12 @@ export async function runTransaction(
   });
   if (connection.failure !== undefined || !mayCommit || settledWrites.every(({ status }) => status === 'rejected')) {
     await connection.send('rollback').catch(() => undefined);
+    const isAlone = isExclusive(requests);
     return {
-      writeResults: isExclusive(requests)
-        ? [toResultAfterRollback(connection, settledWrites)]
-        : toResultsAfterRollback(connection, members, settledWrites, hasLocksByMember),
+      writeResults: members.map((member, index) => {
+        const { cause, error } = findFailureCause(connection, member, settledWrites[index], hasLocksByMember[index]);
+        return { error, retry: decideRetry(cause, error, isAlone) };
+      }),
     };
   }
 
@@ -206,16 +90,15 @@ export async function runTransaction(
   if (firstRejection === undefined && (await runningCommit).command === 'COMMIT')
     return { commitEvents: mergedMember.commitEvents, writeResults: settledWrites.map(toWriteResult) };
   const error = connection.failure ?? firstRejection?.reason;
-  // If the connection is lost after the commit was sent, the outcome is unknown: the write must not be retried.
-  const retryAs = isTransient(error) && !isConnectionLost(error) ? 'exclusive' : undefined;
+  const retry = decideRetry('commit', error, isExclusive(requests));
   return {
     writeResults: settledWrites.map((result) =>
-      result.status === 'rejected' ? toWriteResult(result) : { error, retryAs },
+      result.status === 'rejected' ? toWriteResult(result) : { error, retry },
     ),
   };
 }
 
-/** Whether the requests are a single write with its own transaction, which may wait for locks. */
+/** Whether this is a single write without an account. It has a transaction of its own, so it may wait for locks. */
 const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
 /** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
@@ -310,37 +193,18 @@ function toWriteResult(settledWrite: PromiseSettledResult<unknown>): WriteResult
   return settledWrite.status === 'fulfilled' ? { value: settledWrite.value } : { error: settledWrite.reason };
 }
 
-/** Returns the result of a single write whose transaction was rolled back. */
-function toResultAfterRollback(
-  { failure }: TransactionConnection,
-  [settledWrite]: readonly PromiseSettledResult<unknown>[],
-): WriteResult {
-  const error = failure ?? (settledWrite?.status === 'rejected' ? settledWrite.reason : undefined);
-  return { error, retryAs: isTransient(error) ? 'exclusive' : undefined };
-}
-
-/**
- * Returns the results of a group that was rolled back: the member that caused the rollback is retried in its own
- * transaction, the other members in a group.
- */
-function toResultsAfterRollback(
+/** Returns why the transaction of a write was rolled back, as far as this write is concerned. */
+function findFailureCause(
   { failure, failedSession }: TransactionConnection,
-  members: readonly GroupMember[],
-  settledWrites: readonly PromiseSettledResult<unknown>[],
-  hasLocksByMember: readonly boolean[],
-): WriteResult[] {
-  return members.map(({ session }, index) => {
-    const result = settledWrites[index];
-    // After a failed query all later ones fail too ("transaction is aborted"), so their errors mean nothing.
-    if (failure === undefined && result?.status === 'rejected') return { error: result.reason };
-    const isRollbackCause =
-      failure === undefined ? hasLocksByMember[index] !== true : [undefined, session].includes(failedSession);
-    return { error: failure, retryAs: isRollbackCause ? 'exclusive' : 'shared' };
-  });
-}
-
-/** Whether an immediate retry is likely to succeed. */
-function isTransient(error: unknown): boolean {
-  if (error instanceof Problem || isTimeout(error)) return false;
-  return RETRYABLE_WRITE_SQLSTATES.includes(sqlStateOf(error) ?? '') || isConnectionLost(error);
+  { session }: GroupMember,
+  settledWrite: PromiseSettledResult<unknown> | undefined,
+  hasLocks: boolean | undefined,
+): { readonly cause: FailureCause; readonly error: unknown } {
+  // After a failed query, all later queries fail too ("transaction is aborted"), so only the first failure counts.
+  if (failure !== undefined) {
+    const isOwn = failedSession === undefined || failedSession === session;
+    return { cause: isOwn ? 'own_query' : 'other_member', error: failure };
+  }
+  if (settledWrite?.status === 'rejected') return { cause: 'own_error', error: settledWrite.reason };
+  return { cause: hasLocks === true ? 'other_member' : 'missing_lock', error: undefined };
 }

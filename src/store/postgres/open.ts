@@ -1,8 +1,9 @@
 import type pg from 'pg';
 import { FairSemaphore } from '../../async/fair-semaphore.ts';
+import { QueryBatcher, registerBatching } from '../batched-queries.ts';
 import { CommitListeners } from '../commit-events.ts';
 import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
-import { type CommitEvents, type Store, StoreError } from '../store.ts';
+import { type CommitEvents, type Queries, type Store, StoreError } from '../store.ts';
 import {
   type AddressOptions,
   createQueries,
@@ -16,14 +17,12 @@ import {
   toProblem,
   withNewStatementName,
 } from './connection.ts';
+import { GroupCommit } from './group-commit.ts';
 import { migrateWithRetries } from './migrate.ts';
 import { NotifierSession } from './notifier.ts';
 import { createPartitions, dropPartitions } from './partitions.ts';
 import { Pool } from './pool.ts';
-import { QueryBatcher } from './query-batcher.ts';
 import { sequences } from './sequences.ts';
-import { readInSnapshot } from './snapshot.ts';
-import { WriteBatcher } from './write-batcher.ts';
 
 export { dialect } from './migrate.ts';
 
@@ -158,12 +157,13 @@ async function createStore(
       for (const listener of groupCommitListeners) listener(writeCount, durationS);
     },
   };
-  const writeBatcher = new WriteBatcher(pool, addressOptions, timeouts, listeners);
-  const backgroundWriteBatcher = new WriteBatcher(backgroundPool, addressOptions, timeouts, listeners);
+  const groupCommit = new GroupCommit(pool, addressOptions, timeouts, listeners);
+  const backgroundGroupCommit = new GroupCommit(backgroundPool, addressOptions, timeouts, listeners);
   const sendRead = createQueryFunction(createRetryingReader(readPool), addressOptions, toProblem, timeouts?.queryMs);
   // Batch the reads of one event-loop iteration.
-  const readBatcher = new QueryBatcher((text, values) => sendRead(text, values, 'prepared'), setImmediate);
-  const read = createQueries(sendRead, (text, parameters) => readBatcher.query(text, parameters));
+  const readBatcher = new QueryBatcher(createQueries(sendRead), setImmediate);
+  const read = createQueries(sendRead);
+  registerBatching(read, (query, values) => readBatcher.run(query, values));
   // A request waits before its first query instead of between its queries, so that running requests finish sooner, and
   // other queries, such as authentication, wait for a few requests instead of all.
   const readSemaphore = new FairSemaphore<'read'>({
@@ -174,8 +174,8 @@ async function createStore(
     read,
     readWithLimit: (work) => readSemaphore.runWithPermit('read', work),
     clusterSession: notifierSession,
-    write: (work, accountLock) => writeBatcher.write(work, accountLock),
-    writeInBackground: (work) => backgroundWriteBatcher.write(work),
+    write: (work, accountLock) => groupCommit.write(work, accountLock),
+    writeInBackground: (work) => backgroundGroupCommit.write(work),
     readInSnapshot: (work) => readInSnapshot(readPool, addressOptions, work),
     sequences,
     onCommitted: (listener) => commitListeners.add(listener),
@@ -189,7 +189,7 @@ async function createStore(
     },
     async probe() {
       const row = { probe_id: 1, bytes: '' };
-      await writeBatcher.write(({ queries }) =>
+      await groupCommit.write(({ queries }) =>
         queries
           .insertInto('probes')
           .values(row)
@@ -251,4 +251,26 @@ function toStoreError(error: unknown, { poolSize }: AddressOptions, { openAs }: 
   }
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   return new StoreError(`The database cannot be opened: ${cause instanceof Error ? cause.message : cause}.`);
+}
+
+/** Runs `work` in a repeatable-read transaction: it sees the database as of its first query. */
+async function readInSnapshot<T>(
+  pool: Pool,
+  addressOptions: AddressOptions,
+  work: (queries: Queries) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw toProblem(error);
+  });
+  let hasFailed = true;
+  try {
+    await client.query('begin isolation level repeatable read, read only');
+    const value = await work(createQueries(createQueryFunction(client, addressOptions, toProblem)));
+    await client.query('commit');
+    hasFailed = false;
+    return value;
+  } finally {
+    // After an error the connection is closed, which ends the transaction.
+    client.release(hasFailed);
+  }
 }

@@ -268,8 +268,8 @@ class PreparedStatement {
   all(parameters: readonly unknown[]): unknown[] {
     try {
       this.#beforeRun();
-      const rows = this.#statement.all(...(parameters as SQLInputValue[])) as unknown as unknown[][];
-      return rows.map((row) => this.#toObject(row));
+      const rows: readonly unknown[] = this.#statement.all(...(parameters as SQLInputValue[]));
+      return rows.map((row) => this.#toObject(row as unknown[]));
     } catch (error) {
       throw this.#mapError(error);
     }

@@ -1,6 +1,6 @@
 import type { Compilable } from 'kysely';
 import { waitForBatch } from '../../async/batches.ts';
-import { FairQueue } from '../../async/fair-scheduler.ts';
+import { FairGroupQueue } from '../../async/fair-scheduler.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
@@ -19,13 +19,10 @@ import {
 const BEGIN_TIMEOUT_MS = 10_000;
 /** Interval at which a waiting commit group tries again to get the write lock. */
 const BUSY_POLL_INTERVAL_MS = 4;
-
 /** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
 const MAX_WAITING_WRITES = 4_096;
-
 /** Maximum number of writes per commit group: more would delay its members for too long. */
 const MAX_GROUP_SIZE = 256;
-
 /** Time after which a group takes no further write, since its members and all other writes wait for its commit. */
 const MAX_GROUP_DURATION_MS = 20;
 
@@ -34,34 +31,8 @@ type WaitingWrite = {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
-
 /** The account and the user of a write. */
 type WriteOwner = Pick<AccountLockRequest, 'accountId' | 'userId'>;
-
-/** The waiting writes. Accounts take turns, in each account its users. Writes of the service itself share one turn. */
-class WriteQueue {
-  /** One turn for each waiting write: the queue of its account. */
-  readonly #accountTurns = new FairQueue<FairQueue<WaitingWrite>>();
-  readonly #queuesByAccount = new Map<string, FairQueue<WaitingWrite>>();
-
-  get size(): number {
-    return this.#accountTurns.size;
-  }
-
-  push(owner: WriteOwner | undefined, waitingWrite: WaitingWrite): void {
-    const account = String(owner?.accountId);
-    const accountQueue = this.#queuesByAccount.get(account) ?? new FairQueue();
-    this.#queuesByAccount.set(account, accountQueue);
-    accountQueue.push(String(owner?.userId), waitingWrite);
-    this.#accountTurns.push(account, accountQueue);
-  }
-
-  shift(): WaitingWrite | undefined {
-    const waitingWrite = this.#accountTurns.shift()?.shift();
-    if (this.size === 0) this.#queuesByAccount.clear();
-    return waitingWrite;
-  }
-}
 
 /**
  * A write of the group that has run: with its value, which is returned once the commit is durable, or with the error
@@ -83,7 +54,7 @@ class GroupWriteTx implements Tx {
   readonly #group: PendingCommit;
   #pipelinedQueries: Promise<unknown>[] | undefined;
 
-  /** @param ownCommit the events and items of this write, merged into `group` unless the write is rolled back */
+  /** @param ownCommit the commit events and actions of this write; they join those of the `group` unless the write is rolled back */
   constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
     this.queries = queries;
     this.events = ownCommit.commitEvents;
@@ -146,7 +117,8 @@ export class GroupCommit {
   readonly #onFatal: (error: unknown) => void;
   /** Set once the database files were removed or replaced: all writes are rejected with this problem. */
   #lostFilesProblem: Problem | undefined;
-  readonly #waitingWrites = new WriteQueue();
+  /** Accounts take turns, in each account its users. Writes of the service itself share one turn. */
+  readonly #waitingWrites = new FairGroupQueue<WaitingWrite>();
   #runningLoop: Promise<void> | undefined;
   #isClosed = false;
 
@@ -189,7 +161,8 @@ export class GroupCommit {
     if (this.#isClosed) return Promise.reject(new Problem('storage_unavailable'));
     if (this.#waitingWrites.size >= MAX_WAITING_WRITES) return Promise.reject(new Problem('overloaded'));
     return new Promise<T>((resolve, reject) => {
-      this.#waitingWrites.push(owner, { run: work, resolve: resolve as (value: unknown) => void, reject });
+      const waitingWrite = { run: work, resolve: resolve as (value: unknown) => void, reject };
+      this.#waitingWrites.push(String(owner?.accountId), String(owner?.userId), waitingWrite);
       this.#runningLoop ??= this.#runGroups();
     });
   }

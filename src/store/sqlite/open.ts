@@ -120,7 +120,7 @@ function createStore(
   return {
     read: reader.queries,
     // Queries are synchronous, so no limit is needed. Other requests run between the slices of a large page (see
-    // http/routes/page-slices.ts).
+    // http/routes/pagination.ts).
     readWithLimit: (work) => work(),
     clusterSession: undefined,
     dropOldRows: (table, cutoff, isStopped) =>

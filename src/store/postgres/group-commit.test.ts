@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
@@ -7,6 +7,7 @@ import { eventually } from '../../../test/kit/eventually.ts';
 import { sharedStores } from '../../../test/kit/service/stores.ts';
 import { notFound } from '../../problems.ts';
 import type { CommitEvents, Store, Tx } from '../store.ts';
+import { decideRetry, type FailureCause, type Retry } from './write-retries.ts';
 
 for (const { test, database } of sharedStores) {
   /** Opens a store. Records its commit events and the sizes of its commits. */
@@ -230,3 +231,21 @@ for (const { test, database } of sharedStores) {
     assert.equal((await domains(store)).length, 5);
   });
 }
+
+test('a write is retried alone, in a group or not at all, by the cause of the failure', () => {
+  const sqlError = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' });
+  const [deadlock, checkViolation, connectionLost] = [sqlError('40P01'), sqlError('23514'), sqlError('08006')];
+  const rows: readonly [FailureCause, unknown, alone: Retry | undefined, inGroup: Retry | undefined][] = [
+    ['own_error', deadlock, undefined, undefined],
+    ['own_query', deadlock, 'alone', 'alone'],
+    ['own_query', connectionLost, 'alone', 'alone'],
+    ['own_query', checkViolation, undefined, 'alone'],
+    ['missing_lock', undefined, 'alone', 'alone'],
+    ['other_member', deadlock, 'in_group', 'in_group'],
+    ['commit', deadlock, 'alone', 'alone'],
+    ['commit', connectionLost, undefined, undefined],
+    ['commit', checkViolation, undefined, undefined],
+  ];
+  for (const [cause, error, alone, inGroup] of rows)
+    assert.deepEqual([decideRetry(cause, error, true), decideRetry(cause, error, false)], [alone, inGroup], cause);
+});

@@ -3,15 +3,14 @@ import { waitForBatch } from '../../async/batches.ts';
 import { Problem } from '../../problems.ts';
 import type { AccountLockRequest, CommitEvents, Tx } from '../store.ts';
 import { AccountLocks } from './account-locks.ts';
-import { type AddressOptions, isConnectionLost, toProblem } from './connection.ts';
 import {
-  type GroupResult,
-  runTransaction,
+  type AddressOptions,
+  isConnectionLost,
   TransactionConnection,
   type TransactionTimeouts,
-  type WriteRequest,
-  type WriteResult,
-} from './group-transaction.ts';
+  toProblem,
+} from './connection.ts';
+import { type GroupResult, runTransaction, type WriteRequest, type WriteResult } from './group-transaction.ts';
 import type { Pool } from './pool.ts';
 
 /** Maximum number of waiting writes. Further writes are rejected with 503 (load shedding). */
@@ -49,7 +48,7 @@ type WaitingWrite = {
  * other members in a group. Load shedding: if MAX_WAITING_WRITES writes are waiting, further ones are rejected with
  * `overloaded`.
  */
-export class WriteBatcher {
+export class GroupCommit {
   readonly #pool: Pool;
   readonly #addressOptions: AddressOptions;
   readonly #timeouts: TransactionTimeouts | undefined;
@@ -89,7 +88,7 @@ export class WriteBatcher {
       const [result] = await this.#runTransaction([{ run: work }]);
       if (result === undefined) throw new Error('a write has no result');
       if ('value' in result) return result.value;
-      if (attempt === MAX_WRITE_ATTEMPTS || result.retryAs === undefined) throw toProblem(result.error);
+      if (attempt === MAX_WRITE_ATTEMPTS || result.retry === undefined) throw toProblem(result.error);
     }
   }
 
@@ -124,8 +123,8 @@ export class WriteBatcher {
     for (const [index, { accountLock, run, isRetry, resolve, reject }] of group.entries()) {
       const result = results[index] ?? { error: new Error('a write has no result') };
       if ('value' in result) resolve(result.value);
-      else if (result.retryAs === undefined) reject(toProblem(result.error));
-      else if (result.retryAs === 'exclusive' || isRetry)
+      else if (result.retry === undefined) reject(toProblem(result.error));
+      else if (result.retry === 'alone' || isRetry)
         this.#retryLocks.runWithLock(accountLock, () => this.#runExclusive(run)).then(resolve, reject);
       else this.#waitingWrites.unshift({ accountLock, run, isRetry: true, resolve, reject });
     }
