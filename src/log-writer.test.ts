@@ -56,7 +56,7 @@ test('with a slow reader, the rest is buffered and written when there is room', 
   await turn();
   lines.write('more\n');
   more(1_000);
-  clock.advance(10);
+  void clock.advance(10);
   assert.equal(all(), 'grüße\nmore\n');
 });
 

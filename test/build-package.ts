@@ -3,8 +3,6 @@ import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tscPath } from './toolbox.ts';
-// Importing this module installs the compiler.
-import './tools.ts';
 
 // Compiles the package in the current folder into its `dist`. Packages contain JavaScript, because Node does
 // not strip types below node_modules.

@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { biomePath, tscPath } from './toolbox.ts';
-// Importing this module installs the tools, because the lockfile may have changed.
-import './tools.ts';
 
 // Every change must pass these checks in addition to the tests: types, lint, format, derived documents.
 const root = fileURLToPath(new URL('..', import.meta.url));

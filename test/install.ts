@@ -19,3 +19,6 @@ export function install(folder: URL): void {
   if (status !== 0) process.exit(status ?? 1);
   writeFileSync(stamp, lockHash);
 }
+
+// Run directly, installs the tools for tests, checks and builds by test/package-lock.json.
+if (import.meta.main) install(new URL('./', import.meta.url));

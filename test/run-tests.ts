@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { runnerOptions } from './kit/runner-options.ts';
-// Importing this module installs the test tools, because the lockfile may have changed.
-import './tools.ts';
+import { runnerOptions } from './kit/environment.ts';
 
 // Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
 // Most suites run on SQLite only, or with `--all` on both databases (see kit/service/stores.ts).

@@ -26,7 +26,7 @@ async function commitNextGroup(): Promise<void> {
   waitingCalls = [];
   if (group.length > 0) await insert(group);
   running -= 1;
-  if (waitingCalls.length > 0) commitNextGroup();
+  if (waitingCalls.length > 0) void commitNextGroup();
 }
 
 async function insert(group: readonly WaitingCall[]): Promise<void> {
@@ -49,7 +49,7 @@ const server = createServer((request, response) => {
   request.on('data', (part: Buffer) => void parts.push(part));
   request.on('end', () => {
     waitingCalls.push({ event: JSON.parse(String(Buffer.concat(parts))), response });
-    if (waitingCalls.length === 1 && running < GROUP_CONCURRENCY) commitNextGroup();
+    if (waitingCalls.length === 1 && running < GROUP_CONCURRENCY) void commitNextGroup();
   });
 });
 server.listen(0, '127.0.0.1', () => reportUrl(server));

@@ -1,5 +1,5 @@
-import { problemCodesOf, requestHeadersOf } from '../http/routes/openapi.ts';
 import type { Route } from '../http/routes/route.ts';
+import { problemCodesOf, requestHeadersOf } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { type Html, type HtmlContent, html } from './html.ts';
 import {

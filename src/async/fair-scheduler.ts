@@ -45,6 +45,30 @@ export class FairQueue<T> {
   }
 }
 
+/** A fair queue of two levels: groups take turns, and in each group its members. */
+export class FairGroupQueue<T> {
+  /** One turn for each waiting item: the queue of its group. */
+  readonly #groupTurns = new FairQueue<FairQueue<T>>();
+  readonly #queuesByGroup = new Map<string, FairQueue<T>>();
+
+  get size(): number {
+    return this.#groupTurns.size;
+  }
+
+  push(group: string, member: string, item: T): void {
+    const groupQueue = this.#queuesByGroup.get(group) ?? new FairQueue();
+    this.#queuesByGroup.set(group, groupQueue);
+    groupQueue.push(member, item);
+    this.#groupTurns.push(group, groupQueue);
+  }
+
+  shift(): T | undefined {
+    const item = this.#groupTurns.shift()?.shift();
+    if (this.size === 0) this.#queuesByGroup.clear();
+    return item;
+  }
+}
+
 export type FairSchedulerDeps = {
   /** Monotonic time in milliseconds. */
   readonly clock: { monotonic(): number };

@@ -25,7 +25,7 @@ export function loadConfig(sources: ConfigSources): { config: Config } | { fault
     if ('fault' in parseResult) faults.push(`${sourceName} ${parseResult.fault}.`);
     else parsedValues[optionName] = parseResult.value;
   }
-  const config = { baseUrl: undefined, ...parsedValues } as unknown as Config;
+  const config = { baseUrl: undefined, ...parsedValues } as Config;
   const hasBaseUrl =
     findOptionText('baseUrl', options.baseUrl.flag, options.baseUrl.defaultText, sources).text !== undefined;
   if (parsedValues.host !== undefined && !hasBaseUrl) faults.push(...findBaseUrlErrors(config));

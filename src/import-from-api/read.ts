@@ -1,5 +1,4 @@
-import type { TransferProgress } from '../transfer/operator-report.ts';
-import { TransferError } from '../transfer/operator-report.ts';
+import { TransferError, type TransferProgress } from '../transfer/operator-report.ts';
 import { type ResourceType, type ResourceTypeName, resourceTypes } from './resource-types.ts';
 import { type MissingReply, ResponseTooLarge, type SourceClient, type SourceReply } from './source.ts';
 import type { WorkFile } from './work-file.ts';

@@ -1,5 +1,5 @@
 import type { CreationInput, Fields } from '../http/fields/field.ts';
-import { shortText } from '../http/fields/field-types.ts';
+import { shortText } from '../http/fields/scalar-fields.ts';
 import { clientFields } from '../resources/clients/clients.ts';
 import { eventFields } from '../resources/events/events.ts';
 import { projectFields } from '../resources/projects/projects.ts';

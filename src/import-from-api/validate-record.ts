@@ -1,5 +1,5 @@
 import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/fields/dates.ts';
-import type { Field, Fields } from '../http/fields/field.ts';
+import type { Field, Fields, JsonSchema } from '../http/fields/field.ts';
 import { type BodySpec, createCreationBodySpec } from '../http/fields/validate-body.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
@@ -129,12 +129,15 @@ function normalizeFields(
 /** Converts a value to text; the text is empty for lists and objects. */
 const toText = (value: unknown): string => (typeof value === 'object' ? '' : String(value));
 
+/** Whether a field is a whole number; an id has a format. */
+const isWholeNumber = ({ maximum, format }: JsonSchema) => maximum !== undefined && format === undefined;
+
 /** Rounds a number to the precision of its field, because other services keep more decimals. */
 function roundToPrecision({ inputSchema }: Field, value: unknown): unknown {
   const [, decimals] = /^\d+\.(\d+)$/.exec(toText(value)) ?? [];
   if (decimals === undefined) return value;
-  if ('x-max' in inputSchema) return Math.round(Number(value));
-  return 'x-decimal' in inputSchema && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
+  if (isWholeNumber(inputSchema)) return Math.round(Number(value));
+  return inputSchema.format === 'decimal' && decimals.length > 4 ? Number(Number(value).toFixed(4)) : value;
 }
 
 function normalizeValue({ inputSchema }: Field, value: unknown): unknown {
@@ -142,7 +145,7 @@ function normalizeValue({ inputSchema }: Field, value: unknown): unknown {
   const { type, format } = inputSchema;
   if (typeof format === 'string' && format.startsWith('calendar-time')) return normalizeCalendarTime(value);
   // For a flag or a number, an empty string means that there is no value.
-  if (value === '' && (inputSchema.enum !== undefined || 'x-max' in inputSchema)) return undefined;
+  if (value === '' && (inputSchema.enum !== undefined || isWholeNumber(inputSchema))) return undefined;
   if (type === 'string' && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   const isTextList = type === 'string' && Array.isArray(value) && value.every((one) => typeof one === 'string');
   return isTextList ? value.join(',') : value;
@@ -168,10 +171,10 @@ function normalizeUser(
   const role = toText(record.role ?? 'member').toLowerCase();
   if (!isRole(role))
     changes.push({ field: 'role', message: 'is not a role here: imported as member', was: record.role });
-  const name = record.first_name ?? record.last_name ?? record.user_name;
-  const keepsNames = record.first_name !== undefined || record.last_name !== undefined || typeof name !== 'string';
+  const { first_name, last_name, user_name } = record;
+  const hasOnlyUserName = first_name === undefined && last_name === undefined && typeof user_name === 'string';
   return {
-    fields: { ...fields, role: isRole(role) ? role : 'member', ...(!keepsNames && { first_name: name }) },
+    fields: { ...fields, role: isRole(role) ? role : 'member', ...(hasOnlyUserName && { first_name: user_name }) },
     changes,
   };
 }

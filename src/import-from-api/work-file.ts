@@ -133,9 +133,7 @@ export class WorkFile {
 
   getListState(typeName: ResourceTypeName): ListState {
     const row = this.#queryRow('select state, reading, next, total, changed from lists where noun = ?', typeName);
-    return row === undefined
-      ? { state: 'waiting', reading: 0, next: 0, total: null, changed: 0 }
-      : (row as unknown as ListState);
+    return row === undefined ? { state: 'waiting', reading: 0, next: 0, total: null, changed: 0 } : (row as ListState);
   }
 
   setListState(typeName: ResourceTypeName, { state, reading, next, total, changed }: ListState): void {
@@ -219,7 +217,7 @@ export class WorkFile {
       const rows = this.queryRows(
         'select id, json, new_id, origin from records where noun = ? and new_id > ? order by new_id limit ?',
         ...[typeName, lastNewId, rowsPerPage],
-      ) as unknown as StoredRecord[];
+      ) as StoredRecord[];
       if (rows.length === 0) return;
       yield rows;
       lastNewId = rows.at(-1)?.new_id ?? lastNewId;

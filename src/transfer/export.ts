@@ -5,8 +5,7 @@ import { version } from '../version.ts';
 import { exportedTables, findRowError, isExportedTable } from './exported-tables.ts';
 import { type ExportHeader, ExportSerializer, type ExportTotals, FORMAT_VERSION, TableHasher } from './format.ts';
 import { countRows, readKeysetPages, type TransferScope } from './keyset-pages.ts';
-import type { TransferProgress } from './operator-report.ts';
-import { TransferError } from './operator-report.ts';
+import { TransferError, type TransferProgress } from './operator-report.ts';
 
 /** Destination of the exported lines. `write` resolves when the destination accepts more (backpressure). */
 export type ExportSink = { write(text: string): Promise<void> };

@@ -14,8 +14,7 @@ import {
   recordImportedLines,
   requireNoRunningService,
 } from './incomplete-transfers.ts';
-import type { TransferProgress } from './operator-report.ts';
-import { TransferError } from './operator-report.ts';
+import { TransferError, type TransferProgress } from './operator-report.ts';
 import { type FileRow, readExport } from './read-export.ts';
 import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
 

@@ -18,8 +18,7 @@ import {
   readKeysetPages,
   type TransferScope,
 } from './keyset-pages.ts';
-import type { TransferProgress } from './operator-report.ts';
-import { TransferError } from './operator-report.ts';
+import { TransferError, type TransferProgress } from './operator-report.ts';
 import { requireMatchingExport, type ValidatedFile, validateFile } from './validate-file.ts';
 
 const REMOVAL_ROWS_PER_COMMIT = 2_000;

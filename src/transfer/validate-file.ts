@@ -2,8 +2,7 @@ import type { Queries } from '../store/store.ts';
 import { type ExportedRow, type ExportedTable, exportedTables, exportRules, findRowError } from './exported-tables.ts';
 import { type ExportHeader, type ExportTotals, TableHasher } from './format.ts';
 import { readKeysetPages, type TransferScope } from './keyset-pages.ts';
-import type { TransferProgress } from './operator-report.ts';
-import { TransferError } from './operator-report.ts';
+import { TransferError, type TransferProgress } from './operator-report.ts';
 import { type ExportSummary, type FileRow, readDeclaredRowCount, readExport } from './read-export.ts';
 
 /** A validated export: header, totals, and the account that it contains (`scope`; null for a whole service). */

@@ -11,3 +11,9 @@ const EXCLUDED_VARIABLES = /^(npm_|NODE_(?!EXTRA_CA_CERTS$|COMPILE_CACHE$)|CARIL
 export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !EXCLUDED_VARIABLES.test(name)),
 );
+
+/** Options of Node's test runner for all tests: preloaded modules, the timeout of a test, the shared PostgreSQL. */
+export const runnerOptions: readonly string[] = [
+  ...['--import', './test/kit/preload.ts'],
+  ...['--test', '--test-timeout=120000', '--test-global-setup=test/kit/global-setup.ts'],
+];

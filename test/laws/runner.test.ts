@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { auditActions } from '../../src/audit/actions.ts';
-import { runnerOptions } from '../kit/runner-options.ts';
+import { runnerOptions } from '../kit/environment.ts';
 import { createTemporaryFolder } from '../kit/service/service.ts';
 import { mutations } from '../reliability/mutations.ts';
 import { productSources, root } from './source.ts';

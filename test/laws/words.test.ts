@@ -65,7 +65,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/store/sqlite/group-commit.ts', word: 'setImmediate(', because: STALLED_WRITE },
   { path: 'src/store/sqlite/open.ts', word: 'setImmediate(', because: BATCH },
   { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: COMMIT_EVENTS },
-  { path: 'src/store/postgres/write-batcher.ts', word: 'performance.now', because: COMMIT_DURATION },
+  { path: 'src/store/postgres/group-commit.ts', word: 'performance.now', because: COMMIT_DURATION },
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
   { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: RESPONSES },
   { path: 'src/http/server/connection-burst.ts', word: 'setImmediate(', because: BURST },
@@ -79,7 +79,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
   },
   { path: 'src/async/running-time.ts', word: 'setImmediate(', because: RECEIVED_DATA },
   { path: 'src/delivery/dispatcher/dispatch-loop.ts', word: 'setImmediate(', because: ATTEMPTS },
-  { path: 'src/http/routes/page-slices.ts', word: 'setImmediate(', because: SLICES },
+  { path: 'src/http/routes/pagination.ts', word: 'setImmediate(', because: SLICES },
   {
     path: 'packages/sdk/src/transport.ts',
     word: 'AbortSignal.timeout',
@@ -190,8 +190,9 @@ test('C3 account scopes are created only by route groups, capability URLs, the c
     ...[
       'src/cli/admin/open-database.ts',
       'src/http/routes/capability-urls.ts',
-      'src/http/routes/mount.ts',
+      'src/http/routes/execute-write.ts',
       'src/http/routes/public-routes.ts',
+      'src/http/routes/request-context.ts',
     ],
     'src/resources/accounts/actions.ts',
     // The scope in this file belongs to no account. It only serves to compile a query.

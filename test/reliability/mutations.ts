@@ -59,7 +59,10 @@ export const mutations: readonly Mutation[] = [
     description: 'a query is not restricted to the account',
     file: 'src/store/account-scope.ts',
     changes: [
-      ['return query as unknown as SelectQueryBuilder', 'return query.clearWhere() as unknown as SelectQueryBuilder'],
+      [
+        '#select(table: string): UntypedQuery<object> {',
+        "#select(table: string): UntypedQuery<object> { if (table !== '') return untyped(this.#queries).selectFrom(table);",
+      ],
     ],
     caughtBy: {
       file: 'src/http/fields/dates.test.ts',
@@ -420,7 +423,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'a change ignores If-Match',
-    file: 'src/http/routes/mount.ts',
+    file: 'src/http/routes/execute-write.ts',
     changes: [['requirePreconditions(preconditions, etagOf(JSON.stringify(body)));', 'etagOf(JSON.stringify(body));']],
     caughtBy: {
       file: 'src/http/routes/etag.test.ts',
@@ -432,8 +435,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/recurring-tasks.ts',
     changes: [
       [
-        "const clearRecurrenceQuery = write.updateTable(table).set({ recurring: '' } as never);",
-        'const clearRecurrenceQuery = write.updateTable(table).set({ recurring: period } as never);',
+        "await write.updateAny(table).set({ recurring: '' })",
+        'await write.updateAny(table).set({ recurring: period })',
       ],
     ],
     caughtBy: {
@@ -446,8 +449,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/http/routes/mount.ts',
     changes: [
       [
-        "      if (route.method === 'GET') return respond(request",
-        "      deps.requestSlots.acquireCallerSlot(request, reply, requireCaller(request, group));\n      if (route.method === 'GET') return respond(request",
+        "      const body = route.method === 'GET' ?",
+        "      deps.requestSlots.acquireCallerSlot(request, reply, caller);\n      const body = route.method === 'GET' ?",
       ],
     ],
     caughtBy: {

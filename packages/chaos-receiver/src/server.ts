@@ -65,7 +65,7 @@ export async function startServer(options: ServerOptions, port: number, script?:
       findPathScript,
       startTls,
     });
-    handler.serveConnection().finally(async () => {
+    void handler.serveConnection().finally(async () => {
       await handler.closeAndReport();
       openSockets.delete(socket);
     });

@@ -1,6 +1,6 @@
 import { isPlainText } from '../../control-characters.ts';
 import { type Expiry, parseExpiry } from '../../durations.ts';
-import { isValidText } from '../../http/fields/validate-body.ts';
+import { isValidText } from '../../http/fields/scalar-fields.ts';
 import { isPermission, isRole, type Permission, permissions, type Role, roles } from '../../permissions.ts';
 import { CliError } from '../output/screen.ts';
 

@@ -198,10 +198,10 @@ test('an idle connection is closed after a second', async (t) => {
   const { tell } = createQueue(t, hook.url, new IdleConnectionLimit(clock));
   await tell();
   await runIterations(3);
-  clock.advance(999);
+  void clock.advance(999);
   await runIterations(3);
   assert.equal(hook.open(), 1);
-  clock.advance(1);
+  void clock.advance(1);
   await eventually(hook.open, (open) => open === 0);
 });
 
@@ -212,7 +212,7 @@ test('C11 an address is checked again after ten seconds, however busy its connec
   for (let second = 0; second < 20; second += 0.5) {
     await tell();
     await runIterations(3);
-    clock.advance(500);
+    void clock.advance(500);
   }
   assert.equal(hook.connections(), 2);
 });

@@ -1,3 +1,6 @@
+import { readOnlyField, writableField } from './field.ts';
+import { DATE_TIME_SCHEMA } from './scalar-fields.ts';
+
 /** The output of a date field without a date (C9). */
 export const NO_DATE = '0000-00-00 00:00:00';
 
@@ -85,3 +88,55 @@ export function isDueBeforeStart(start: string | null, due: string | null): bool
   if (due.endsWith(' 00:00:00')) return due.slice(0, 10) < start.slice(0, 10);
   return due < start;
 }
+
+const INVALID_TIME_MESSAGE = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
+
+/** A required start or due date (C9). */
+export const calendarTime = (description: string) =>
+  writableField<string>(
+    {
+      description: `${description} Accepts yyyymmdd or the output format.`,
+      inputSchema: { type: 'string', format: 'calendar-time' },
+      errorMessage: INVALID_TIME_MESSAGE,
+      parse: (value) => (typeof value === 'string' ? parseCalendarTime(value) : undefined),
+      serialize: (stored) => stored,
+      outputSchema: DATE_TIME_SCHEMA,
+    },
+    undefined,
+  );
+
+/** An optional start or due date; `''`, null and NO_DATE are stored as null. */
+export const calendarTimeOrNone = (description: string) =>
+  writableField<string | null>(
+    {
+      description: `${description} Accepts yyyymmdd or the output format; empty for none.`,
+      inputSchema: { type: ['string', 'null'], format: 'calendar-time-or-none' },
+      errorMessage: `${INVALID_TIME_MESSAGE}, or empty`,
+      parse: (value) => (isNoDate(value) ? null : typeof value === 'string' ? parseCalendarTime(value) : undefined),
+      serialize: (stored) => stored ?? NO_DATE,
+      outputSchema: DATE_TIME_SCHEMA,
+    },
+    null,
+  );
+
+/** An optional calendar day, serialized without a time. */
+export const calendarDayOrNone = (description: string) =>
+  writableField<string | null>(
+    {
+      description: `${description} Accepts yyyymmdd or the output format.`,
+      inputSchema: { type: ['string', 'null'], format: 'calendar-day-or-none' },
+      errorMessage: 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD), or empty',
+      parse: (value) => (isNoDate(value) ? null : typeof value === 'string' ? parseDayAsMidnight(value) : undefined),
+      serialize: (stored) => (stored ?? NO_DATE).slice(0, 10),
+      outputSchema: { type: 'string', pattern: '^\\d{4}-\\d{2}-\\d{2}$' },
+    },
+    null,
+  );
+
+function isNoDate(value: unknown): boolean {
+  return value === null || value === '' || value === NO_DATE;
+}
+
+/** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
+export const readOnlyTimestamp = (description: string) =>
+  readOnlyField<number | null>(description, formatTimestamp, DATE_TIME_SCHEMA);

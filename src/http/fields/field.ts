@@ -1,4 +1,7 @@
-/** JSON Schema 2020-12, as used by OpenAPI 3.1. `x-must` is the error message for an invalid value. */
+/**
+ * JSON Schema 2020-12, as used by OpenAPI 3.1. `x-must` is the error message for an invalid value. `x-text` has the
+ * minimum and maximum length of a text after trimming.
+ */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
 /**
@@ -7,6 +10,9 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
  */
 export type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writeOnly';
 
+/** The stored value of a valid input, or the error message for the field. */
+export type ParsedValue<Stored> = { readonly value: Stored } | { readonly error: string };
+
 /**
  * One field of a resource in the API: how it is validated, parsed, stored and serialized. OpenAPI and the SDK's
  * types are derived from it.
@@ -14,12 +20,10 @@ export type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writ
 export type Field<Stored = unknown, M extends FieldMode = FieldMode> = {
   readonly mode: M;
   readonly description: string;
-  /** Schema of accepted values; empty for fields that cannot be written. */
+  /** Schema of accepted values, for OpenAPI; empty for fields that cannot be written. */
   readonly inputSchema: JsonSchema;
-  /** Validation beyond the schema: returns the error message, or undefined if the value is valid. */
-  validate?(value: unknown): string | undefined;
-  /** Converts a valid input value to the stored value. */
-  parse(value: unknown): Stored;
+  /** Validates an input value, and converts it to the stored value. */
+  parse(value: unknown): ParsedValue<Stored>;
   /**
    * Returns values for other fields that a valid value of this field also sets: an amount in a `fixedPrice` field sets
    * `price`.
@@ -61,15 +65,15 @@ export function readOnlyField<S>(
     mode: 'readOnly',
     description,
     inputSchema: {},
-    parse: () => throwUnreachable(),
+    parse: throwReadOnly,
     default: undefined,
     outputSchema,
     serialize,
   };
 }
 
-/** Throws for a case that validation excludes, such as a value for a read-only field. */
-export function throwUnreachable(): never {
+/** The parser of a field that is never written. */
+export function throwReadOnly(): never {
   throw new Error('a read-only field was written');
 }
 
@@ -78,23 +82,31 @@ type WritableFieldOptions<S> = {
   description: string;
   inputSchema: JsonSchema;
   errorMessage: string;
-  parse: (value: unknown) => S;
+  /** Returns the stored value; undefined if the input is invalid. */
+  parse: (value: unknown) => S | undefined;
   serialize: (stored: S) => unknown;
   outputSchema?: JsonSchema;
 };
 
 /** A field that the caller writes; required if `defaultValue` is undefined. */
 export function writableField<S>(options: WritableFieldOptions<S>, defaultValue: S | undefined): Field<S, 'writable'> {
-  const { description, parse, serialize } = options;
-  const inputSchema = { ...options.inputSchema, 'x-must': options.errorMessage };
+  const { description, errorMessage, parse, serialize } = options;
   return {
     mode: 'writable',
     description,
-    inputSchema,
-    parse,
+    inputSchema: { ...options.inputSchema, 'x-must': errorMessage },
+    parse: createParser(errorMessage, parse),
     default: defaultValue,
     outputSchema: options.outputSchema ?? { type: 'string' },
     serialize,
+  };
+}
+
+/** Creates `Field.parse` from a function that returns undefined for an invalid value. */
+export function createParser<S>(errorMessage: string, parse: (value: unknown) => S | undefined): Field<S>['parse'] {
+  return (input) => {
+    const value = parse(input);
+    return value === undefined ? { error: errorMessage } : { value };
   };
 }
 

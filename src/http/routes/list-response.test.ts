@@ -10,8 +10,7 @@ import {
   type SerializePageDeps,
   serializePage,
 } from './list-response.ts';
-import { waitForNextIteration, waitForSliceTurn } from './page-slices.ts';
-import type { Page, PageSlice } from './pagination.ts';
+import { type Page, type PageSlice, waitForNextIteration, waitForSliceTurn } from './pagination.ts';
 
 type Row = { readonly id: number; readonly text: string };
 
@@ -48,8 +47,7 @@ async function serialize(page: Page<Row>, deps: Partial<SerializePageDeps> = {})
     accountId: 1,
     largePageSemaphore: free,
     isRequestOver: () => false,
-    hasResponseCapacity: () => true,
-    requireResponseCapacity: () => undefined,
+    responseCapacity: { hasCapacity: () => true, requireCapacity: () => undefined },
     ...deps,
   });
   const text = body.toString();
@@ -181,7 +179,7 @@ test('a large page is not loaded for a caller with too many unread bytes, before
     throw new Error('no room');
   };
   await assert.rejects(
-    serialize(page, { largePageSemaphore, hasResponseCapacity: () => false, requireResponseCapacity: refuse }),
+    serialize(page, { largePageSemaphore, responseCapacity: { hasCapacity: () => false, requireCapacity: refuse } }),
     /no room/,
   );
   assert.deepEqual([isGone, gone, seen], [[true], ['left'], { loaded: 1, isClosed: true }]);

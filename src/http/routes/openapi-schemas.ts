@@ -32,7 +32,7 @@ const KEYWORDS_BY_TYPE: Readonly<Record<string, readonly string[]>> = {
 const TYPE_KEYWORDS = new Set(Object.values(KEYWORDS_BY_TYPE).flat());
 
 /** Custom keywords that are replaced by standard ones. */
-const INTERNAL_KEYWORDS = ['x-text', 'x-max', 'x-decimal'];
+const INTERNAL_KEYWORDS = ['x-text'];
 
 /**
  * Collects the named schemas of an OpenAPI document, and converts internal schemas to portable ones: one schema for

@@ -3,73 +3,7 @@ import { EVENT_STREAM_TYPE } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
 import { hasEtag } from './etag.ts';
 import { deriveSchemaNames, SchemaCollector, type SchemaNames } from './openapi-schemas.ts';
-import { idNamesOf, type Route } from './route.ts';
-
-/** Codes of the problems that every authenticated route can return. */
-const commonProblemCodes: readonly ProblemCode[] = [
-  'unauthorized',
-  'not_found',
-  'malformed_request',
-  'request_timeout',
-  'uri_too_long',
-  'headers_too_large',
-  'overloaded',
-  'storage_unavailable',
-  'timed_out',
-  'internal',
-];
-
-/** Returns the codes of the problems that a route can return. */
-export function problemCodesOf(route: Route): readonly ProblemCode[] {
-  const problemCodes: ProblemCode[] = [...commonProblemCodes, ...route.problems];
-  if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps')
-    problemCodes.push('not_permitted');
-  const hasRequestHeaders = requestHeadersOf(route).length > 0;
-  if (Object.keys(route.parameters).length > 0 || route.bodySchema !== undefined || hasRequestHeaders)
-    problemCodes.push('invalid_input');
-  if (route.method === 'POST') problemCodes.push('idempotency_in_progress', 'idempotency_mismatch');
-  if (route.supportsPreconditions) problemCodes.push('precondition_failed');
-  if (route.method !== 'GET') problemCodes.push('malformed_body', 'unsupported_media_type', 'body_too_large');
-  return [...new Set(problemCodes)];
-}
-
-type HeaderParameter = {
-  readonly name: string;
-  readonly description: string;
-  readonly schema: JsonSchema;
-  readonly required?: boolean;
-};
-
-const ETAG_SCHEMA: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
-
-const idempotencyKeyHeader: HeaderParameter = {
-  name: 'Idempotency-Key',
-  description:
-    'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
-  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
-};
-const ifMatchHeader: HeaderParameter = {
-  name: 'If-Match',
-  description: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
-  schema: ETAG_SCHEMA,
-};
-const ifNoneMatchHeader: HeaderParameter = {
-  name: 'If-None-Match',
-  description: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
-  schema: ETAG_SCHEMA,
-};
-const lastEventIdHeader: HeaderParameter = {
-  name: 'Last-Event-ID',
-  description: 'In a stream, the cursor to continue after; takes precedence over `after`.',
-  schema: { type: 'string', pattern: '^\\d{1,16}$' },
-};
-
-/** Returns the request headers that a route reads, except those that all routes read. */
-export function requestHeadersOf(route: Route): readonly HeaderParameter[] {
-  if (route.mode === 'follow') return [lastEventIdHeader];
-  if (route.method === 'POST') return [idempotencyKeyHeader];
-  return route.supportsPreconditions ? [ifMatchHeader, ifNoneMatchHeader] : [];
-}
+import { ETAG_SCHEMA, type HeaderParameter, idNamesOf, problemCodesOf, type Route, requestHeadersOf } from './route.ts';
 
 /** A webhook: a request from the service to a target. */
 export type Webhook = {

@@ -2,7 +2,7 @@ import { isStorable } from '../../control-characters.ts';
 import { type FieldError, invalidInput } from '../../problems.ts';
 import { parseCompactDay } from '../fields/dates.ts';
 import { type JsonSchema, parseId } from '../fields/field.ts';
-import { isValidText } from '../fields/validate-body.ts';
+import { isValidText } from '../fields/scalar-fields.ts';
 
 /** A query parameter: its schema and its parser. */
 export type QueryParameter<T> = {

@@ -4,31 +4,9 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { LockMode } from '../../store/store.ts';
 import type { StreamedField } from '../body/streamed-field.ts';
 import type { TemporaryTextFile } from '../body/temporary-file.ts';
-import {
-  type ChangeInput,
-  type CreationInput,
-  createRecordSchema,
-  type Fields,
-  type JsonSchema,
-  type StoredRecordOf,
-  serializeRecord,
-} from '../fields/field.ts';
-import { type BodySpec, createChangeBodySpec, createCreationBodySpec } from '../fields/validate-body.ts';
-import { loadFirstSlice, type PendingPage } from './list-response.ts';
-import {
-  createListResponseSchema,
-  createRecordResponseSchema,
-  MAX_RECORDS_PER_PAGE,
-  type Page,
-  type PageRequest,
-  pagingParameters,
-} from './pagination.ts';
-import {
-  type ParsedParameters,
-  parseQueryParameters,
-  type QueryParameters,
-  type RawQuery,
-} from './query-parameters.ts';
+import type { JsonSchema } from '../fields/field.ts';
+import type { PendingPage } from './list-response.ts';
+import type { QueryParameters, RawQuery } from './query-parameters.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -136,260 +114,78 @@ export type WriteSteps = {
   write<T>(work: (write: AccountWrite) => Promise<T>): Promise<T>;
 };
 
-/** Defines a write with slow work before its transaction: `run` receives the result of `prepare`. */
-export function defineWriteWithPreparation<T>(handlers: {
-  /** @param clientIp the caller's IP address */
-  prepare(caller: Caller, input: RouteInput, view: AccountView, clientIp: string): Promise<T>;
-  run(write: AccountWrite, caller: Caller, input: RouteInput, preparation: T): Promise<RouteResult>;
-}): Pick<Extract<Route, { mode: 'write' }>, 'mode' | 'prepare' | 'run'> {
-  return {
-    mode: 'write',
-    prepare: handlers.prepare,
-    run: (write, caller, input, preparation) => handlers.run(write, caller, input, preparation as T),
-  };
-}
-
 /** The ids in a path, by name: `/events/{event_id}` gives `{ event_id: number }`. */
 export type PathIds<P extends string> = P extends `${string}{${infer Name}}${infer Rest}`
   ? { [K in Name]: number } & PathIds<Rest>
   : unknown;
-
-/** Properties that every route definition has. */
-export type RouteHead<Path extends string> = {
-  path: Path;
-  description: string;
-  permission: Permission | undefined;
-  problems?: readonly ProblemCode[];
-};
-
-/** Defines a list: `{ paging, data }` in a total and stable order (C7). */
-export function defineListRoute<Path extends string, P extends QueryParameters, F extends Fields>(
-  definition: RouteHead<Path> & {
-    parameters: P;
-    fields: F;
-    handle: (
-      view: AccountView,
-      caller: Caller,
-      parameterValues: ParsedParameters<P>,
-      paging: PageRequest,
-      ids: PathIds<Path>,
-    ) => Promise<Page<StoredRecordOf<F>>>;
-  },
-): Route {
-  const parameters = { ...definition.parameters, ...pagingParameters };
-  return {
-    ...routeHeadOf(definition),
-    method: 'GET',
-    parameters,
-    bodySchema: undefined,
-    status: 200,
-    responseSchema: createListResponseSchema(createRecordSchema(definition.fields)),
-    recordedKinds: [],
-    supportsPreconditions: false,
-    mode: 'read',
-    async run(view, caller, input) {
-      const {
-        limit = MAX_RECORDS_PER_PAGE,
-        offset = 0,
-        after,
-        ...given
-      } = parseQueryParameters(parameters, input.query);
-      const paging = { offset, limit, after };
-      const page = await definition.handle(
-        view,
-        caller,
-        given as ParsedParameters<P>,
-        paging,
-        input.ids as PathIds<Path>,
-      );
-      const pendingPage = await loadFirstSlice(page, paging, (record) => serializeRecord(definition.fields, record));
-      return { body: undefined, pendingPage };
-    },
-  };
-}
-
-/** Defines a read of one record: `{ data }` (C8). */
-export function defineGetRoute<Path extends string, F extends Fields>(
-  definition: RouteHead<Path> & {
-    fields: F;
-    handle: (view: AccountView, caller: Caller, ids: PathIds<Path>) => Promise<StoredRecordOf<F>>;
-  },
-): Route {
-  return {
-    ...routeHeadOf(definition),
-    method: 'GET',
-    parameters: {},
-    bodySchema: undefined,
-    status: 200,
-    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
-    recordedKinds: [],
-    supportsPreconditions: true,
-    mode: 'read',
-    run: async (view, caller, input) => ({
-      body: {
-        data: serializeRecord(definition.fields, await definition.handle(view, caller, input.ids as PathIds<Path>)),
-      },
-    }),
-  };
-}
-
-/** Defines a creation: 201, `{ data }` and `Location` (C8). */
-export function defineCreateRoute<
-  Path extends string,
-  F extends Fields,
-  K extends keyof F & string,
-  T extends Fields = F,
->(
-  definition: RouteHead<Path> & {
-    fields: F;
-    /** Input fields, if they differ from the output fields. */
-    inputFields?: T;
-    recordedKinds: readonly string[];
-    /** Account lock, by default shared. */
-    lockMode?: LockMode;
-    /** The path of the created record: its collection, and the field with its id. */
-    location: { collectionPath: string; idField: K };
-    handle: (
-      write: AccountWrite,
-      caller: Caller,
-      input: CreationInput<T>,
-      ids: PathIds<Path>,
-    ) => Promise<StoredRecordOf<F>>;
-  },
-): Route {
-  const bodySpec = createCreationBodySpec(definition.inputFields ?? definition.fields) as BodySpec<CreationInput<T>>;
-  return {
-    ...routeHeadOf(definition),
-    method: 'POST',
-    parameters: {},
-    bodySchema: bodySpec.schema,
-    status: 201,
-    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
-    recordedKinds: definition.recordedKinds,
-    supportsPreconditions: false,
-    mode: 'write',
-    // A shared lock suffices: a creation only checks that its parent exists, and parents are deleted under an
-    // exclusive lock.
-    lockMode: definition.lockMode ?? 'shared',
-    async run(write, caller, input) {
-      const record = serializeRecord(
-        definition.fields,
-        await definition.handle(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
-      );
-      return {
-        body: { data: record },
-        createdPath: `${definition.location.collectionPath}/${record[definition.location.idField]}`,
-      };
-    },
-  };
-}
-
-/** Defines a change of the given fields: 200 and `{ data }` (C8). */
-export function defineUpdateRoute<Path extends string, F extends Fields, T extends Fields = F>(
-  definition: RouteHead<Path> & {
-    fields: F;
-    /** Input fields, if they differ from the output fields. */
-    inputFields?: T;
-    recordedKinds: readonly string[];
-    handle: (
-      write: AccountWrite,
-      caller: Caller,
-      input: ChangeInput<T>,
-      ids: PathIds<Path>,
-    ) => Promise<StoredRecordOf<F>>;
-  },
-): Route {
-  const bodySpec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
-  return {
-    ...routeHeadOf(definition),
-    method: 'PUT',
-    parameters: {},
-    bodySchema: bodySpec.schema,
-    status: 200,
-    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
-    recordedKinds: definition.recordedKinds,
-    supportsPreconditions: true,
-    mode: 'write',
-    lockMode: 'exclusive',
-    async run(write, caller, input) {
-      return {
-        body: {
-          data: serializeRecord(
-            definition.fields,
-            await definition.handle(write, caller, bodySpec.parse(input.body), input.ids as PathIds<Path>),
-          ),
-        },
-      };
-    },
-  };
-}
-
-/** Defines a deletion: 200 and `[]` (C8). */
-export function defineDeleteRoute<Path extends string>(
-  definition: RouteHead<Path> & {
-    recordedKinds: readonly string[];
-    handle: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<void>;
-  },
-): Route {
-  return {
-    ...routeHeadOf(definition),
-    method: 'DELETE',
-    parameters: {},
-    bodySchema: undefined,
-    status: 200,
-    responseSchema: { type: 'array', maxItems: 0, items: {} },
-    recordedKinds: definition.recordedKinds,
-    // A sub-resource is part of its record's representation and has no ETag.
-    supportsPreconditions: definition.path.endsWith('}'),
-    mode: 'write',
-    lockMode: 'exclusive',
-    async run(write, caller, input) {
-      await definition.handle(write, caller, input.ids as PathIds<Path>);
-      return { body: [] };
-    },
-  };
-}
-
-/** Defines an action: a POST without a body, which returns a record. */
-export function defineActionRoute<Path extends string, F extends Fields>(
-  definition: RouteHead<Path> & {
-    status: 200 | 202;
-    fields: F;
-    handle: (write: AccountWrite, caller: Caller, ids: PathIds<Path>) => Promise<StoredRecordOf<F>>;
-  },
-): Route {
-  return {
-    ...routeHeadOf(definition),
-    method: 'POST',
-    parameters: {},
-    bodySchema: undefined,
-    status: definition.status,
-    responseSchema: createRecordResponseSchema(createRecordSchema(definition.fields)),
-    recordedKinds: [],
-    supportsPreconditions: false,
-    mode: 'write',
-    lockMode: 'exclusive',
-    run: async (write, caller, input) => ({
-      body: {
-        data: serializeRecord(definition.fields, await definition.handle(write, caller, input.ids as PathIds<Path>)),
-      },
-    }),
-  };
-}
-
-function routeHeadOf(definition: RouteHead<string>) {
-  return {
-    path: definition.path,
-    description: definition.description,
-    permission: definition.permission,
-    problems: definition.problems ?? [],
-  };
-}
 
 /** Returns the names of the ids in a path, in order. */
 export function idNamesOf(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? '');
 }
 
-/** Exported for routes that are defined without the functions above. */
-export type { BodySpec };
+/** Codes of the problems that every authenticated route can return. */
+const commonProblemCodes: readonly ProblemCode[] = [
+  'unauthorized',
+  'not_found',
+  'malformed_request',
+  'request_timeout',
+  'uri_too_long',
+  'headers_too_large',
+  'overloaded',
+  'storage_unavailable',
+  'timed_out',
+  'internal',
+];
+
+/** Returns the codes of the problems that a route can return. */
+export function problemCodesOf(route: Route): readonly ProblemCode[] {
+  const problemCodes: ProblemCode[] = [...commonProblemCodes, ...route.problems];
+  if (route.permission !== undefined || route.mode === 'write' || route.mode === 'steps')
+    problemCodes.push('not_permitted');
+  const hasRequestHeaders = requestHeadersOf(route).length > 0;
+  if (Object.keys(route.parameters).length > 0 || route.bodySchema !== undefined || hasRequestHeaders)
+    problemCodes.push('invalid_input');
+  if (route.method === 'POST') problemCodes.push('idempotency_in_progress', 'idempotency_mismatch');
+  if (route.supportsPreconditions) problemCodes.push('precondition_failed');
+  if (route.method !== 'GET') problemCodes.push('malformed_body', 'unsupported_media_type', 'body_too_large');
+  return [...new Set(problemCodes)];
+}
+
+export type HeaderParameter = {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+  readonly required?: boolean;
+};
+
+export const ETAG_SCHEMA: JsonSchema = { type: 'string', examples: ['"Vd3zUqk0B1l9YwGm2s7pXA"'] };
+
+const idempotencyKeyHeader: HeaderParameter = {
+  name: 'Idempotency-Key',
+  description:
+    'A unique key for this call. A repeated call with the same key within 24 hours gets the response of the first one.',
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+};
+const ifMatchHeader: HeaderParameter = {
+  name: 'If-Match',
+  description: 'The ETag that the record must have, or *; otherwise 412, and nothing is changed.',
+  schema: ETAG_SCHEMA,
+};
+const ifNoneMatchHeader: HeaderParameter = {
+  name: 'If-None-Match',
+  description: 'An ETag that the client has: 304 for a read while the record still has it, 412 for a change.',
+  schema: ETAG_SCHEMA,
+};
+const lastEventIdHeader: HeaderParameter = {
+  name: 'Last-Event-ID',
+  description: 'In a stream, the cursor to continue after; takes precedence over `after`.',
+  schema: { type: 'string', pattern: '^\\d{1,16}$' },
+};
+
+/** Returns the request headers that a route reads, except those that all routes read. */
+export function requestHeadersOf(route: Route): readonly HeaderParameter[] {
+  if (route.mode === 'follow') return [lastEventIdHeader];
+  if (route.method === 'POST') return [idempotencyKeyHeader];
+  return route.supportsPreconditions ? [ifMatchHeader, ifNoneMatchHeader] : [];
+}

@@ -1,25 +1,17 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import type { CreationInput, Field, StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  oneTimeSecret,
-  ownRecordId,
-  plainText,
-  readOnlyId,
-  readOnlyText,
-  readOnlyTimestamp,
-  recordIdOrNone,
-  shortText,
-} from '../../http/fields/field-types.ts';
-import { mapRows, waitForSliceTurn } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
-import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { type CreationInput, createParser, type Field, type StoredRecordOf } from '../../http/fields/field.ts';
+import { ownRecordId, readOnlyId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { oneTimeSecret, plainText, readOnlyText, shortText } from '../../http/fields/scalar-fields.ts';
 import {
   defineCreateRoute,
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
-  type Route,
-} from '../../http/routes/route.ts';
+} from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest, waitForSliceTurn } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { isZoneName } from '../../ical/zone.ts';
 import {
   type Caller,
@@ -63,12 +55,14 @@ export const calendarFields = {
   expires: readOnlyTimestamp('When it expires, UTC: with the key that created it.'),
 };
 
+const SCOPE_REQUIREMENT = `must be one of ${calendarScopes.join(', ')}`;
+
 const scopeField: Field<CalendarScope, 'writable'> = {
   mode: 'writable',
   description:
     'own: what you created or are assigned to, and the events of your projects; project: one project; account: everything.',
-  inputSchema: { type: 'string', enum: calendarScopes, 'x-must': `must be one of ${calendarScopes.join(', ')}` },
-  parse: (value) => calendarScopes.find((scope) => scope === value) ?? 'own',
+  inputSchema: { type: 'string', enum: calendarScopes, 'x-must': SCOPE_REQUIREMENT },
+  parse: createParser(SCOPE_REQUIREMENT, (value) => calendarScopes.find((scope) => scope === value)),
   default: 'own',
   outputSchema: {},
   serialize: (storedValue) => storedValue,
@@ -81,8 +75,9 @@ export function timeZoneField(description: string): Field<string, 'writable'> {
   return {
     ...shortText(description, 64),
     inputSchema: { type: 'string', maxLength: 64, 'x-must': ZONE_REQUIREMENT },
-    validate: (value) => (value === '' || isZoneName(String(value)) ? undefined : ZONE_REQUIREMENT),
-    parse: String,
+    parse: createParser(ZONE_REQUIREMENT, (value) =>
+      typeof value === 'string' && (value === '' || isZoneName(value)) ? value : undefined,
+    ),
   };
 }
 
@@ -216,7 +211,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
 export type CalendarDeps = { readonly random: Random; readonly baseUrl: () => string };
 
 /**
- * Creates the routes of calendars (X9). All of them require `events:read`, because a caller who may read events may
+ * Creates the routes of calendars (X9). They require only `events:read`, because a caller who may read events may
  * share them.
  */
 export function createCalendarRoutes(deps: CalendarDeps): readonly Route[] {

@@ -1,5 +1,5 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
+import { waitForSliceTurn } from '../../http/routes/pagination.ts';
 import { addDays } from '../../ical/days.ts';
 import { type CalendarEntry, writeEntry } from '../../ical/write.ts';
 import type { CalendarZone } from '../../ical/zone.ts';

@@ -1,13 +1,7 @@
-import {
-  activeState,
-  constant,
-  email,
-  longText,
-  ownRecordId,
-  requiredName,
-  shortText,
-} from '../../http/fields/field-types.ts';
+import { ownRecordId } from '../../http/fields/reference-fields.ts';
+import { constant, email, longText, requiredName, shortText } from '../../http/fields/scalar-fields.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { activeState } from '../core/domain-fields.ts';
 import { containsFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';

@@ -1,15 +1,7 @@
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  constant,
-  ownRecordId,
-  readOnlyDigits,
-  readOnlyId,
-  readOnlyRecords,
-  recordIdOrNone,
-  text,
-} from '../../http/fields/field-types.ts';
-import { expandInHalves, expandRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { ownRecordId, readOnlyId, readOnlyRecords, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { constant, readOnlyDigits, text } from '../../http/fields/scalar-fields.ts';
+import { expandInHalves, expandRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';

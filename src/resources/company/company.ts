@@ -1,6 +1,9 @@
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import { ownRecordId, readOnlyText, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { defineGetRoute, type Route } from '../../http/routes/route.ts';
+import { ownRecordId } from '../../http/fields/reference-fields.ts';
+import { readOnlyText } from '../../http/fields/scalar-fields.ts';
+import { defineGetRoute } from '../../http/routes/define-routes.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of the account (C35). */

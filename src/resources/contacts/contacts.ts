@@ -1,4 +1,5 @@
-import { email, ownRecordId, recordIdOrNone, requiredName, shortText } from '../../http/fields/field-types.ts';
+import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { email, requiredName, shortText } from '../../http/fields/scalar-fields.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { idFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';

@@ -1,10 +1,9 @@
 import { splitIntoBatches } from '../../async/batches.ts';
-import type { AssignedTeam, AssignedUser } from '../../http/fields/field-types.ts';
-import { expandInHalves } from '../../http/routes/page-slices.ts';
-import type { Page } from '../../http/routes/pagination.ts';
+import { expandInHalves, type Page } from '../../http/routes/pagination.ts';
 import { notFound } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { fullNameOf, requireUsers } from '../users/lookup.ts';
+import type { AssignedTeam, AssignedUser } from './domain-fields.ts';
 
 /**
  * Resource types that users can be assigned to. The value is true if teams can be assigned too. Users are assigned to a

@@ -64,10 +64,7 @@ async function deleteSelectedRecords(
       occurrences.push(...cascadedOccurrences);
     }
     if (canHaveAssignees(resourceType)) await removeAssignees(write, resourceType, ids);
-    await write
-      .deleteFrom(resourceTables[resourceType])
-      .where(key as never, 'in', ids as never)
-      .execute();
+    await write.deleteFromAny(resourceTables[resourceType]).where(key, 'in', ids).execute();
     const unrecordedIds = ids.filter((id) => !recordedIds.has(id));
     occurrences.push(...toOccurrences(kind, unrecordedIds, caller));
   }
@@ -84,9 +81,9 @@ async function clearReferences(
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
     await write
-      .updateTable(resourceTables[resourceType])
-      .set({ [column]: 0, date_modified: write.now } as never)
-      .where(resourceTypes[resourceType].key as never, 'in', ids as never)
+      .updateAny(resourceTables[resourceType])
+      .set({ [column]: 0, date_modified: write.now })
+      .where(resourceTypes[resourceType].key, 'in', ids)
       .execute();
     occurrences.push(...toOccurrences(`changed_${resourceType}`, ids, caller));
   }

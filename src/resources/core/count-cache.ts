@@ -1,4 +1,4 @@
-import { type Compilable, sql } from 'kysely';
+import { sql } from 'kysely';
 import { AccountView } from '../../store/account-scope.ts';
 import { mapResources, resourceTables, type StandardResourceType } from './resource-tables.ts';
 
@@ -91,7 +91,8 @@ const prepareCountDeltaQuery = (resourceType: StandardResourceType) =>
           'positions.position',
           fn.count('occurrences.position').as('found'),
           netCreationsSql.as('more'),
-        ]) as unknown as Compilable<CountDelta>;
+        ])
+        .$castTo<CountDelta>();
     },
   );
 

@@ -1,4 +1,3 @@
-import type { SelectQueryBuilder } from 'kysely';
 import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import {
@@ -9,11 +8,16 @@ import {
   type StoredRecordOf,
 } from '../../http/fields/field.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
-import { enumParameter, type ParsedParameters, type QueryParameter } from '../../http/routes/query-parameters.ts';
+import {
+  enumParameter,
+  type ParsedParameters,
+  type QueryParameter,
+  type QueryParameters,
+} from '../../http/routes/query-parameters.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound } from '../../problems.ts';
-import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
-import { type Tables, tableColumns } from '../../store/tables.ts';
+import { AccountView, type AccountWrite, type UntypedQuery } from '../../store/account-scope.ts';
+import { tableColumns } from '../../store/tables.ts';
 import { resolveOwnerId } from '../users/lookup.ts';
 import { type Assignees, addAssigneesToPage, canHaveAssignees, loadAssignees, setAssignees } from './assignments.ts';
 import { cascadeDelete, getCascadeDeleteKinds } from './cascade-delete.ts';
@@ -33,21 +37,15 @@ import { ascendingOrder, numberKey, type RequestedOrders, toTotalOrders } from '
 type QueriedRecord<RecordFields extends Fields> = Omit<StoredRecordOf<RecordFields>, 'users' | 'teams'>;
 
 /** Options of a table-backed resource. Everything not listed here is the same for all resources. */
-export type ResourceOptions<
-  RecordFields extends Fields,
-  ChangeFields extends Fields,
-  ListFilters extends Filters,
-  Orders extends RequestedOrders,
-  RecordQuery,
-> = {
+export type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fields, ListFilters extends Filters> = {
   readonly fields: RecordFields;
   /** Input fields of a change; defaults to `fields`. */
   readonly changeFields?: ChangeFields;
   readonly filters: ListFilters;
   /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
-  readonly orders?: { readonly description: string; readonly byName: Orders };
+  readonly orders?: { readonly description: string; readonly byName: RequestedOrders };
   /** Builds the query for the records. Needed only if the response has more fields than the table has columns. */
-  readonly select?: (view: AccountView) => RecordQuery;
+  readonly select?: (view: AccountView) => UntypedQuery<QueriedRecord<RecordFields>>;
   /** Throws if fields contradict each other. `oldRecord` is the stored record on a change, undefined on creation. */
   readonly requireConsistency?: (input: ChangeInput<ChangeFields>, oldRecord?: QueriedRecord<RecordFields>) => void;
   /** Converts the input to column values. By default, the input itself is stored. */
@@ -70,65 +68,65 @@ export type ResourceOptions<
   readonly beforeRemove?: (write: AccountWrite, id: number) => Promise<unknown>;
 };
 
-/** Query parameters of a list: its filters, and `order` if the resource has sort orders. */
-type ListParameters<ListFilters extends Filters, Orders extends RequestedOrders> = ListFilters & {
-  order: QueryParameter<keyof Orders & string>;
+/** The fields and query parameters of a resource, which determine the types of its operations. */
+export type ResourceShape = {
+  readonly fields: Fields;
+  /** Response fields of a list entry. */
+  readonly listedFields: Fields;
+  /** Input fields of a change. */
+  readonly changeFields: Fields;
+  /** Query parameters of the list. */
+  readonly parameters: QueryParameters;
 };
 
+/** Query parameters of a list: its filters, and `order` if the resource has sort orders. */
+type ListParameters<ListFilters extends Filters> = ListFilters & { order: QueryParameter<string> };
+
 /** Operations on the records of a resource, each in the caller's transaction. An unknown id throws 404. */
-export type ResourceOperations<
-  RecordFields extends Fields,
-  ChangeFields extends Fields,
-  ListFilters extends Filters,
-  Orders extends RequestedOrders,
-  ListedFields extends Fields = RecordFields,
-> = {
+export type ResourceOperations<Shape extends ResourceShape> = Shape & {
   readonly resourceType: StandardResourceType;
-  readonly fields: RecordFields;
-  /** Response fields of a list entry. */
-  readonly listedFields: ListedFields;
-  readonly changeFields: ChangeFields;
-  readonly parameters: ListParameters<ListFilters, Orders>;
   /** Event kinds (occurrence kinds) that a change and a deletion may record. */
   readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
   list(
     view: AccountView,
-    parameterValues: ParsedParameters<ListParameters<ListFilters, Orders>>,
+    parameterValues: ParsedParameters<Shape['parameters']>,
     paging: PageRequest,
-  ): Promise<Page<StoredRecordOf<ListedFields>>>;
-  get(view: AccountView, id: number): Promise<StoredRecordOf<RecordFields>>;
+  ): Promise<Page<StoredRecordOf<Shape['listedFields']>>>;
+  get(view: AccountView, id: number): Promise<StoredRecordOf<Shape['fields']>>;
   /** @param parentId id of the parent record, for a resource that has a parent */
   create(
     write: AccountWrite,
     caller: Caller,
-    input: CreationInput<RecordFields>,
+    input: CreationInput<Shape['fields']>,
     parentId?: number,
-  ): Promise<StoredRecordOf<RecordFields>>;
+  ): Promise<StoredRecordOf<Shape['fields']>>;
   change(
     write: AccountWrite,
     caller: Caller,
     id: number,
-    input: ChangeInput<ChangeFields>,
-  ): Promise<StoredRecordOf<RecordFields>>;
+    input: ChangeInput<Shape['changeFields']>,
+  ): Promise<StoredRecordOf<Shape['fields']>>;
   remove(write: AccountWrite, caller: Caller, id: number): Promise<void>;
 };
 
 /** The types of the implementation of `defineResource`, which is the same for all resources. */
-type AnyQuery = SelectQueryBuilder<Tables, ResourceTable, ColumnValues>;
-type AnyOptions = ResourceOptions<Fields, Fields, Filters, RequestedOrders, AnyQuery>;
-type AnyOperations = ResourceOperations<Fields, Fields, Filters, RequestedOrders>;
+type AnyOptions = ResourceOptions<Fields, Fields, Filters>;
+type AnyOperations = ResourceOperations<ResourceShape>;
 
 /** Derives the operations list, get, create, change and remove of a resource from its options. */
 export function defineResource<
   RecordFields extends Fields,
   ListFilters extends Filters,
-  RecordQuery extends SelectQueryBuilder<never, never, QueriedRecord<RecordFields>>,
   ChangeFields extends Fields = RecordFields,
-  Orders extends RequestedOrders = Record<never, never>,
 >(
   resourceType: StandardResourceType,
-  options: ResourceOptions<RecordFields, ChangeFields, ListFilters, Orders, RecordQuery>,
-): ResourceOperations<RecordFields, ChangeFields, ListFilters, Orders>;
+  options: ResourceOptions<RecordFields, ChangeFields, ListFilters>,
+): ResourceOperations<{
+  fields: RecordFields;
+  listedFields: RecordFields;
+  changeFields: ChangeFields;
+  parameters: ListParameters<ListFilters>;
+}>;
 export function defineResource(resourceType: StandardResourceType, options: AnyOptions): AnyOperations {
   const { fields, changeFields = fields, filters, requireConsistency, beforeRemove } = options;
   const { toColumns = (input) => input } = options;
@@ -142,13 +140,12 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
   const totalOrdersByName = toTotalOrders(options.orders?.byName ?? {}, numberKey(idColumn));
   const orderParameter =
     options.orders && enumParameter(options.orders.description, Object.keys(options.orders.byName));
-  const selectRecords = options.select ?? ((view: AccountView) => view.selectFrom(table).selectAll(table) as AnyQuery);
+  const selectRecords = options.select ?? ((view: AccountView) => view.selectFromAny(table).selectAll(table));
   const rowHasAllFields = options.select === undefined && !canHaveAssignees(resourceType);
 
   const listRecords = createListFunction(resourceType, filters, selectRecords, findLongTextColumns(fields, table));
-  const findById = AccountView.prepareQuery(
-    (view, values: { id: number }) => selectRecords(view).where(idColumn as never, '=', values.id as never),
-    'batched',
+  const findById = AccountView.prepareBatchedSelect({ id: 'int8' }, (view, { id }: { readonly id: number }) =>
+    selectRecords(view).where(idColumn, '=', id),
   );
   const idOf = (row: ColumnValues) => Number(row[key]);
 
@@ -173,7 +170,8 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
     },
     get: getRecord,
     async list(view, { order: orderName = '', ...given }, paging) {
-      const recordPage = await listRecords(view, given, paging, totalOrdersByName.get(orderName) ?? orderById);
+      const order = totalOrdersByName.get(String(orderName)) ?? orderById;
+      const recordPage = await listRecords(view, given, paging, order);
       return canHaveAssignees(resourceType) ? addAssigneesToPage(view, resourceType, recordPage, idOf) : recordPage;
     },
     async create(write, caller, { users, teams, user_id: requestedOwnerId, ...input }, parentId) {
@@ -184,12 +182,12 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         parentType ? { ...input, [resourceTypes[parentType].key]: parentId } : input,
       );
       const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), caller.userId);
-      const row: ColumnValues = await write.insertRow(table, {
+      const row = await write.insertRowIntoAny(table, {
         ...(await toColumns(await fillInReferences(), undefined, write)),
         user_id,
         date_created: write.now,
         date_modified: null,
-      } as never);
+      });
       const recordId = Number(row[key]);
       // A new record has no assignments, so an empty list needs no query.
       if (canHaveAssignees(resourceType)) {
@@ -204,9 +202,12 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       requireConsistency?.(input, oldRecord);
       const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), Number(oldRecord.user_id));
       const newValues = await toColumns(await fillInReferences(oldRecord), oldRecord, write);
-      const updateQuery = write.updateTable(table).set({ ...newValues, user_id, date_modified: write.now } as never);
-      const recordUpdateQuery = updateQuery.where(key as never, '=', recordId as never).returningAll();
-      const row: ColumnValues = await recordUpdateQuery.executeTakeFirstOrThrow();
+      const row = await write
+        .updateAny(table)
+        .set({ ...newValues, user_id, date_modified: write.now })
+        .where(key, '=', recordId)
+        .returningAll()
+        .executeTakeFirstOrThrow();
       if (canHaveAssignees(resourceType))
         await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);

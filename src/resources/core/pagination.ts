@@ -1,13 +1,17 @@
 import { type Compilable, type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
-import { MAX_SLICE_BYTES, MAX_SLICE_ROWS } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest, PageSlice } from '../../http/routes/pagination.ts';
+import {
+  MAX_SLICE_BYTES,
+  MAX_SLICE_ROWS,
+  type Page,
+  type PageRequest,
+  type PageSlice,
+} from '../../http/routes/pagination.ts';
 import type { ParsedParameters, QueryParameters } from '../../http/routes/query-parameters.ts';
-import { AccountView } from '../../store/account-scope.ts';
-import type { Tables } from '../../store/tables.ts';
+import { AccountView, type AnyTables, type UntypedQuery } from '../../store/account-scope.ts';
 import { type CountAtPosition, countRecords } from './count-cache.ts';
 import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
-import { idColumnOf, type ResourceTable, resourceTables, type StandardResourceType } from './resource-tables.ts';
+import { idColumnOf, resourceTables, type StandardResourceType } from './resource-tables.ts';
 import {
   addOrderBy,
   buildKeysetCondition,
@@ -26,9 +30,9 @@ import {
  * @param baseQuery the query to count: without a selection and without joins that only add columns
  * @param recordQuery the same query with all response fields
  */
-export async function loadPage<DB extends Tables, T extends keyof DB, ShownDB, ShownT extends keyof ShownDB, Row>(
-  baseQuery: SelectQueryBuilder<DB, T, object>,
-  recordQuery: SelectQueryBuilder<ShownDB, ShownT, Row>,
+export async function loadPage<Row>(
+  baseQuery: UntypedQuery<object>,
+  recordQuery: UntypedQuery<Row>,
   order: ListOrder,
   conditions: readonly Expression<SqlBool>[],
   paging: PageRequest,
@@ -104,7 +108,7 @@ type PreparedListQueries<Row> = {
   ) => Promise<SortKeyValues | undefined>;
 };
 
-type ListQuery<Row> = SelectQueryBuilder<Tables, ResourceTable, Row>;
+type ListQuery<Row> = SelectQueryBuilder<AnyTables, string, Row>;
 type BuildQuery<Row> = (view: AccountView, values: ListQueryValues) => ListQuery<Row>;
 type ApplyFilters = <Row>(query: ListQuery<Row>, values: ListQueryValues) => ListQuery<Row>;
 
@@ -204,7 +208,7 @@ function prepareListQueries<Row extends object>(
       query,
     );
   const buildBaseQuery: BuildQuery<object> = (view, values) =>
-    applyFilters(view.selectFrom(resourceTables[recordQueries.resourceType]) as ListQuery<object>, values);
+    applyFilters(view.selectFromAny(resourceTables[recordQueries.resourceType]), values);
   const loadCount = prepareReplannedQuery((view, values) =>
     buildBaseQuery(view, values).select(sql<number>`count(*)`.as('total')),
   );
@@ -224,10 +228,10 @@ function prepareListQueries<Row extends object>(
  * @param buildRecordQuery builds the query for the records with all response fields
  * @param longTextColumns columns that may hold long texts; if there are any, pages are loaded in slices
  */
-export function createListFunction<F extends Filters, DB, T extends keyof DB, Row extends object>(
+export function createListFunction<F extends Filters, Row extends object>(
   resourceType: StandardResourceType,
   filters: F,
-  buildRecordQuery: (view: AccountView) => SelectQueryBuilder<DB, T, Row>,
+  buildRecordQuery: (view: AccountView) => UntypedQuery<Row>,
   longTextColumns: readonly string[],
 ): (
   view: AccountView,
@@ -235,11 +239,10 @@ export function createListFunction<F extends Filters, DB, T extends keyof DB, Ro
   paging: PageRequest,
   order: ListOrder,
 ) => Promise<Page<Row>> {
-  const selectRecords = buildRecordQuery as unknown as RecordQueries<Row>['buildRecordQuery'];
   const loadByIds = AccountView.prepareQueryByIds((view, ids) =>
-    selectRecords(view).where(idColumnOf(resourceType) as never, 'in', ids as never),
+    buildRecordQuery(view).where(idColumnOf(resourceType), 'in', ids),
   );
-  const recordQueries = { resourceType, buildRecordQuery: selectRecords, longTextColumns, loadByIds };
+  const recordQueries = { resourceType, buildRecordQuery, longTextColumns, loadByIds };
   const queriesByName = new Map<string, PreparedListQueries<Row>>();
   function getOrPrepareQueries(boundFilters: readonly BoundFilter[], order: ListOrder): PreparedListQueries<Row> {
     const filterNames = boundFilters.map(({ name, filter, boundValue }) =>

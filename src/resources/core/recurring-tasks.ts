@@ -63,11 +63,9 @@ async function createNextRecord(
   id: number,
 ): Promise<NewOccurrence[]> {
   const [table, { key }] = [resourceTables[resourceType], resourceTypes[resourceType]];
-  const recordQuery = write.selectFrom(table).selectAll(table);
-  const rows: readonly ColumnValues[] = await recordQuery.where(`${table}.${key}` as never, '=', id as never).execute();
+  const rows = await write.selectFromAny(table).selectAll(table).where(`${table}.${key}`, '=', id).execute();
   const newOccurrences = await insertOpenCopies(write, resourceType, period, rows);
-  const clearRecurrenceQuery = write.updateTable(table).set({ recurring: '' } as never);
-  await clearRecurrenceQuery.where(key as never, '=', id as never).execute();
+  await write.updateAny(table).set({ recurring: '' }).where(key, '=', id).execute();
   return newOccurrences;
 }
 
@@ -89,8 +87,7 @@ async function insertOpenCopies(
       ...timestampColumns,
     },
   }));
-  const insertQuery = write.insertInto(resourceTables[resourceType], copies as never).returning(key as never);
-  const createdRows: readonly ColumnValues[] = await insertQuery.execute();
+  const createdRows = await write.insertIntoAny(resourceTables[resourceType], copies).returning(key).execute();
   // Both databases assign ids in insertion order, but may return the rows in any order.
   const copyIds = createdRows.map((row) => Number(row[key])).sort((one, other) => one - other);
   await copyAssignees(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), copyIds[index] ?? 0])));
@@ -119,15 +116,17 @@ const isRecurrencePeriod = (text: unknown): text is RecurrencePeriod => periodLe
 
 const periodLegend = periodLetters.map((letter) => `${letter} ${recurrencePeriods[letter].description}`).join(', ');
 
+/** Values that existing clients send for a record that does not recur. */
+const NOT_RECURRING: readonly unknown[] = ['', '0', 0, false, null];
+
 /** Declares the field `recurring`: the letter of a period, or an empty text if the record does not recur. */
 export const recurrenceField = (description: string): Field<string, 'writable'> =>
   writableField<string>(
     {
       description: `${description} ${periodLegend}; empty: it does not recur.`,
-      // Existing clients send an empty text, 0, false or null for a record that does not recur.
       inputSchema: { title: 'RecurrenceInput', enum: ['', '0', ...periodLetters, 0, false, null] },
       errorMessage: `must be one of ${periodLetters.join(', ')}, or empty`,
-      parse: (value) => (isRecurrencePeriod(value) ? value : ''),
+      parse: (value) => (isRecurrencePeriod(value) ? value : NOT_RECURRING.includes(value) ? '' : undefined),
       serialize: (stored) => stored,
       outputSchema: { title: 'Recurrence', type: 'string', enum: ['', ...periodLetters] },
     },

@@ -21,16 +21,19 @@ const copiedColumnsOf = (resourceType: StandardResourceType) => [
 
 /** For each resource type, a query by id for the columns that referring records copy. */
 const recordQueriesByType = mapResources((resourceType) =>
-  AccountView.prepareQuery((view, { id }: { readonly id: number }) => {
+  AccountView.prepareBatchedSelect({ id: 'int8' }, (view, { id }: { readonly id: number }) => {
     const [table, column] = [resourceTables[resourceType], idColumnOf(resourceType)];
     return view
-      .selectFrom(table)
-      .select([column, ...copiedColumnsOf(resourceType).map((copiedColumn) => `${table}.${copiedColumn}`)] as never)
-      .where(column as never, '=', id as never);
-  }, 'batched'),
+      .selectFromAny(table)
+      .select([column, ...copiedColumnsOf(resourceType).map((copiedColumn) => `${table}.${copiedColumn}`)])
+      .where(column, '=', id);
+  }),
 );
 
-/** Returns the columns of a record that referring records copy. Throws 404 if the account has no such record. */
+/**
+ * Returns the columns that other records copy when they refer to this record. Throws 404 if the account has no such
+ * record.
+ */
 export async function requireRecord(
   view: AccountView,
   resourceType: StandardResourceType,
@@ -141,9 +144,9 @@ export async function cascadeReferenceChanges(
     const recordId = Number(oldRecord[resourceTypes[resourceType].key]);
     for await (const ids of loadIdBatches(write, referringType, field, [recordId])) {
       await write
-        .updateTable(resourceTables[referringType])
-        .set({ ...dependentColumns, date_modified: write.now } as never)
-        .where(resourceTypes[referringType].key as never, 'in', ids as never)
+        .updateAny(resourceTables[referringType])
+        .set({ ...dependentColumns, date_modified: write.now })
+        .where(resourceTypes[referringType].key, 'in', ids)
         .execute();
       occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${referringType}`, recordId: id, userId })));
     }

@@ -1,18 +1,15 @@
 import { resourceTypes } from '../../delivery/outbox/event-kinds.ts';
-import type { Fields } from '../../http/fields/field.ts';
 import {
   defineCreateRoute,
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
   defineUpdateRoute,
-  type Route,
-} from '../../http/routes/route.ts';
+} from '../../http/routes/define-routes.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { Permission } from '../../permissions.ts';
-import type { ResourceOperations } from './define-resource.ts';
-import type { Filters } from './filters.ts';
+import type { ResourceOperations, ResourceShape } from './define-resource.ts';
 import { parentTypeOf } from './references.ts';
-import type { RequestedOrders } from './sorting.ts';
 
 /** Descriptions of the routes of a resource. Without `change`, there is no route to change a record. */
 type RouteDescriptions = {
@@ -24,14 +21,8 @@ type RouteDescriptions = {
 };
 
 /** Creates the routes of a resource: list, create, get, change and remove. */
-export function createResourceRoutes<
-  RecordFields extends Fields,
-  ChangeFields extends Fields,
-  ListFilters extends Filters,
-  Orders extends RequestedOrders,
-  ListedFields extends Fields,
->(
-  operations: ResourceOperations<RecordFields, ChangeFields, ListFilters, Orders, ListedFields>,
+export function createResourceRoutes<Shape extends ResourceShape>(
+  operations: ResourceOperations<Shape>,
   descriptions: RouteDescriptions,
 ): readonly Route[] {
   const { resourceType, fields, changeFields, parameters, kinds } = operations;

@@ -1,4 +1,3 @@
-import type { SelectQueryBuilder } from 'kysely';
 import {
   type RecordResourceType,
   recordResourceTypes,
@@ -6,7 +5,6 @@ import {
   tableNameOf,
 } from '../../delivery/outbox/event-kinds.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import type { Tables } from '../../store/tables.ts';
 
 /**
  * A resource type that `defineResource` supports: all but users and hooks. Its records are the rows of a table, which
@@ -44,8 +42,6 @@ export const idColumnOf = (resourceType: StandardResourceType) =>
  */
 const DEFAULT_BATCH_SIZE = 500;
 
-type IdQuery = SelectQueryBuilder<Tables, ResourceTable, { id: number }>;
-
 /** Yields the ids of the records that have one of these values in a column, in batches and in ascending order. */
 export async function* loadIdBatches(
   view: AccountView,
@@ -55,17 +51,16 @@ export async function* loadIdBatches(
   batchSize = DEFAULT_BATCH_SIZE,
 ): AsyncGenerator<number[], void> {
   const [table, idColumn] = [resourceTables[resourceType], idColumnOf(resourceType)];
-  const matchingRowsQuery = view.selectFrom(table).where(`${table}.${column}` as never, 'in', values as never);
-  const orderedIdQuery = matchingRowsQuery
-    .select(`${idColumn} as id` as never)
-    .orderBy('id' as never) as unknown as IdQuery;
+  const orderedIdQuery = view
+    .selectFromAny(table)
+    .where(`${table}.${column}`, 'in', values)
+    .select(`${idColumn} as id`)
+    .orderBy('id')
+    .$castTo<{ id: number }>();
   let rows: readonly { id: number }[];
   let lastId = 0;
   do {
-    rows = await orderedIdQuery
-      .where(idColumn as never, '>', lastId as never)
-      .limit(batchSize)
-      .execute();
+    rows = await orderedIdQuery.where(idColumn, '>', lastId).limit(batchSize).execute();
     if (rows.length > 0) yield rows.map((row) => row.id);
     lastId = rows.at(-1)?.id ?? lastId;
   } while (rows.length === batchSize);

@@ -1,5 +1,5 @@
-import { isDueBeforeStart } from '../../http/fields/dates.ts';
-import { readOnlyTimestamp, recordIdOrNone } from '../../http/fields/field-types.ts';
+import { isDueBeforeStart, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import { invalidInput } from '../../problems.ts';
 
 /** Fields that most resources end with: creation time, modification time and owner. */

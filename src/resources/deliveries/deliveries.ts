@@ -2,21 +2,14 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { DELIVERED_OUTCOME, localErrorOutcomes } from '../../delivery/dispatcher/retry-policy.ts';
 import { buildResourceUrl, type DeliveryKind, hookKinds } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  ownRecordId,
-  readOnlyDigits,
-  readOnlyEnum,
-  readOnlyFlag,
-  readOnlyId,
-  readOnlyRecords,
-  readOnlyText,
-  readOnlyTimestamp,
-} from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { ownRecordId, readOnlyId, readOnlyRecords } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits, readOnlyEnum, readOnlyFlag, readOnlyText } from '../../http/fields/scalar-fields.ts';
+import { defineActionRoute, defineGetRoute, defineListRoute } from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import { enumParameter, idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { defineActionRoute, defineGetRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';

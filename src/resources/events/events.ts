@@ -1,5 +1,7 @@
+import { calendarTime } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import { calendarTime, ownRecordId, recordIdOrNone, requiredName } from '../../http/fields/field-types.ts';
+import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { requiredName } from '../../http/fields/scalar-fields.ts';
 import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';

@@ -6,8 +6,7 @@ import { findOverlapEnd, parseSecrets } from '../../delivery/transport/signature
 import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { requirePermission } from '../../http/auth/authenticate.ts';
 import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { maskTarget } from '../../log.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';

@@ -6,8 +6,8 @@ import {
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
-  type Route,
-} from '../../http/routes/route.ts';
+} from '../../http/routes/define-routes.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { Log } from '../../log.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';

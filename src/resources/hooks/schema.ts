@@ -1,16 +1,10 @@
 import { endedReasons } from '../../delivery/dispatcher/retry-policy.ts';
 import { hookKinds, isHookKind, type OccurrenceKind } from '../../delivery/outbox/event-kinds.ts';
 import { MAX_TARGET_LENGTH, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
-import type { Field } from '../../http/fields/field.ts';
-import {
-  ownRecordId,
-  readOnlyDigits,
-  readOnlyEnum,
-  readOnlyFlag,
-  readOnlyId,
-  readOnlyText,
-  readOnlyTimestamp,
-} from '../../http/fields/field-types.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { createParser, type Field } from '../../http/fields/field.ts';
+import { ownRecordId, readOnlyId } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits, readOnlyEnum, readOnlyFlag, readOnlyText } from '../../http/fields/scalar-fields.ts';
 import { idParameter } from '../../http/routes/query-parameters.ts';
 import { enumFilter, sqlCondition } from '../core/filters.ts';
 
@@ -32,32 +26,33 @@ export const hookFields = {
   secret_previous_until: readOnlyTimestamp('Until when the previous secret also signs, UTC.'),
 };
 
+const TARGET_REQUIREMENT = 'must be an absolute http or https address of at most 2,048 characters';
+
 const targetUrlField: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The address to notify: absolute, http or https, at most 2,048 characters, unique, hard to guess.',
   inputSchema: {
     type: 'string',
     maxLength: MAX_TARGET_LENGTH,
-    'x-must': 'must be an absolute http or https address of at most 2,048 characters',
+    'x-must': TARGET_REQUIREMENT,
   },
-  validate(value) {
+  parse(value) {
+    if (typeof value !== 'string' || value.length > MAX_TARGET_LENGTH) return { error: TARGET_REQUIREMENT };
     const parsedTarget = parseTarget(value);
-    return 'fault' in parsedTarget ? parsedTarget.fault : undefined;
+    return 'fault' in parsedTarget ? { error: parsedTarget.fault } : { value };
   },
-  parse: String,
   default: undefined,
   outputSchema: {},
   serialize: (storedValue) => storedValue,
 };
 
+const KIND_REQUIREMENT = `must be one of ${hookKinds.join(', ')}`;
+
 const occurrenceKindField: Field<OccurrenceKind, 'writable'> = {
   mode: 'writable',
   description: 'The kind of occurrence to subscribe to.',
-  inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': `must be one of ${hookKinds.join(', ')}` },
-  parse(value) {
-    if (!isHookKind(value)) throw new Error('an unknown kind passed validation');
-    return value;
-  },
+  inputSchema: { title: 'HookKind', enum: hookKinds, 'x-must': KIND_REQUIREMENT },
+  parse: createParser(KIND_REQUIREMENT, (value) => (isHookKind(value) ? value : undefined)),
   default: undefined,
   outputSchema: {},
   serialize: (storedValue) => storedValue,

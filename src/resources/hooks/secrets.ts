@@ -1,10 +1,12 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import { setSigningSecrets } from '../../delivery/outbox/rotate-secrets.ts';
 import { addSecret, findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
-import { formatTimestamp } from '../../http/fields/dates.ts';
+import { formatTimestamp, readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
-import { integer, oneTimeSecret, ownRecordId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { defineCreateRoute, defineDeleteRoute, type Route } from '../../http/routes/route.ts';
+import { ownRecordId } from '../../http/fields/reference-fields.ts';
+import { integer, oneTimeSecret } from '../../http/fields/scalar-fields.ts';
+import { defineCreateRoute, defineDeleteRoute } from '../../http/routes/define-routes.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { newSigningSecret, type Random } from '../../secrets.ts';

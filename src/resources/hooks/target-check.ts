@@ -1,6 +1,6 @@
 import { normalizeTarget, parseTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { createRecordSchema, serializeRecord } from '../../http/fields/field.ts';
-import { readOnlyEnum, readOnlyText } from '../../http/fields/field-types.ts';
+import { readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import { parseQueryParameters, type QueryParameter } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';

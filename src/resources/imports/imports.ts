@@ -1,9 +1,11 @@
 import { splitIntoBatches } from '../../async/batches.ts';
+import { isStorable } from '../../control-characters.ts';
 import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import type { TemporaryTextFile } from '../../http/body/temporary-file.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import {
   type CreationInput,
+  createParser,
   createRecordSchema,
   type Field,
   type JsonSchema,
@@ -11,7 +13,8 @@ import {
   type StoredRecordOf,
   serializeRecord,
 } from '../../http/fields/field.ts';
-import { readOnlyDigits, readOnlyText, recordIdOrNone, writeOnlyFlag } from '../../http/fields/field-types.ts';
+import { recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits, readOnlyText, writeOnlyFlag } from '../../http/fields/scalar-fields.ts';
 import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import type { Route, WriteSteps } from '../../http/routes/route.ts';
@@ -35,13 +38,17 @@ const CALENDAR_START_PATTERN = /^\ufeff?\s*BEGIN:VCALENDAR\s/i;
 
 const ICS_REQUIREMENT = 'must be the text of an .ics file, from BEGIN:VCALENDAR on';
 
+const isCalendarText = (value: unknown): value is string =>
+  typeof value === 'string' &&
+  value.length <= MAX_FILE_LENGTH &&
+  CALENDAR_START_PATTERN.test(value) &&
+  isStorable(value);
+
 const icsField: Field<string, 'writable'> = {
   mode: 'writable',
   description: 'The file: iCalendar (RFC 5545), as text.',
   inputSchema: { type: 'string', minLength: 1, maxLength: MAX_FILE_LENGTH, 'x-must': ICS_REQUIREMENT },
-  validate: (value) =>
-    CALENDAR_START_PATTERN.test(String(value)) && String(value).isWellFormed() ? undefined : ICS_REQUIREMENT,
-  parse: String,
+  parse: createParser(ICS_REQUIREMENT, (value) => (isCalendarText(value) ? value : undefined)),
   default: undefined,
   outputSchema: {},
   serialize: (storedValue) => storedValue,

@@ -1,19 +1,12 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  oneTimeSecret,
-  ownRecordId,
-  readOnlyFlag,
-  readOnlyId,
-  readOnlyText,
-  readOnlyTimestamp,
-  recordId,
-  shortText,
-} from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { ownRecordId, readOnlyId, recordId } from '../../http/fields/reference-fields.ts';
+import { oneTimeSecret, readOnlyFlag, readOnlyText, shortText } from '../../http/fields/scalar-fields.ts';
+import { defineCreateRoute, defineDeleteRoute, defineListRoute } from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { defineCreateRoute, defineDeleteRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';

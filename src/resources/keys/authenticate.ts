@@ -3,6 +3,7 @@ import type { AuthenticateKey, CallerLookupResult, Reauthorize } from '../../htt
 import type { Log } from '../../log.ts';
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';
+import { prepareBatchedSelect } from '../../store/batched-queries.ts';
 import { prepareQuery, withRowLocksSkipLocked } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
@@ -36,16 +37,14 @@ const findKeyByHash = prepareQuery((queries, { hash, domain }: { hash: string; d
     .where('accounts.domain', '=', domain),
 );
 
-const findLiveKeyById = prepareQuery(
-  (queries, { keyId }: { keyId: number }) =>
-    queries
-      .selectFrom('api_keys')
-      .innerJoin('users', 'users.user_id', 'api_keys.user_id')
-      .select(['api_keys.expires_at', 'api_keys.permissions', 'users.role'])
-      .where('api_keys.key_id', '=', keyId)
-      .where('api_keys.revoked_at', 'is', null)
-      .where('users.date_deleted', 'is', null),
-  'batched',
+const findLiveKeyById = prepareBatchedSelect({ keyId: 'int8' }, (queries, { keyId }: { keyId: number }) =>
+  queries
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.user_id', 'api_keys.user_id')
+    .select(['api_keys.expires_at', 'api_keys.permissions', 'users.role'])
+    .where('api_keys.key_id', '=', keyId)
+    .where('api_keys.revoked_at', 'is', null)
+    .where('users.date_deleted', 'is', null),
 );
 
 const memoizedPermissionSets = new Map<string, ReadonlySet<Permission>>();

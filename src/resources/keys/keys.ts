@@ -1,29 +1,31 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import { computeExpiryTimestamp, type Expiry, parseExpiry } from '../../durations.ts';
-import { formatTimestamp } from '../../http/fields/dates.ts';
-import type { ChangeInput, CreationInput, Field, StoredRecordOf } from '../../http/fields/field.ts';
+import { formatTimestamp, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import {
+  type ChangeInput,
+  type CreationInput,
+  createParser,
+  type Field,
+  type StoredRecordOf,
+} from '../../http/fields/field.ts';
+import { ownRecordId, readOnlyId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import {
   oneTimeSecret,
-  ownRecordId,
   plainText,
   readOnlyEnumList,
   readOnlyFlag,
-  readOnlyId,
   readOnlyText,
-  readOnlyTimestamp,
-  recordIdOrNone,
-} from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
-import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
+} from '../../http/fields/scalar-fields.ts';
 import {
   defineCreateRoute,
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
   defineUpdateRoute,
-  type Route,
-} from '../../http/routes/route.ts';
+} from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
+import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
+import type { Route } from '../../http/routes/route.ts';
 import {
   type Caller,
   isAdmin,
@@ -54,20 +56,29 @@ const keyFields = {
   revoked: readOnlyFlag('Whether it was revoked.'),
 };
 
+const MAX_PERMISSIONS = 100;
+const PERMISSIONS_REQUIREMENT = `must be a list of permissions, of ${permissions.join(', ')}`;
+
 const permissionsField: Field<readonly Permission[] | null, 'writable'> = {
   mode: 'writable',
   description: 'Its permissions; at most those of your own key. Default: all of them.',
   inputSchema: {
     type: 'array',
     items: { title: 'Permission', enum: permissions },
-    maxItems: 100,
-    'x-must': `must be a list of permissions, of ${permissions.join(', ')}`,
+    maxItems: MAX_PERMISSIONS,
+    'x-must': PERMISSIONS_REQUIREMENT,
   },
-  parse: (value) => [...new Set((value as readonly string[]).filter(isPermission))],
+  parse: createParser(PERMISSIONS_REQUIREMENT, (value) =>
+    Array.isArray(value) && value.length <= MAX_PERMISSIONS && value.every(isPermission)
+      ? [...new Set(value)]
+      : undefined,
+  ),
   default: null,
   outputSchema: {},
   serialize: (storedValue) => storedValue,
 };
+
+const EXPIRY_REQUIREMENT = 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC';
 
 const expiresField: Field<Expiry, 'writable'> = {
   mode: 'writable',
@@ -75,9 +86,9 @@ const expiresField: Field<Expiry, 'writable'> = {
   inputSchema: {
     type: ['string', 'null'],
     format: 'expiry',
-    'x-must': 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC',
+    'x-must': EXPIRY_REQUIREMENT,
   },
-  parse: (value) => parseExpiry(value) ?? null,
+  parse: createParser(EXPIRY_REQUIREMENT, parseExpiry),
   default: null,
   outputSchema: {},
   serialize: (storedValue) => storedValue,

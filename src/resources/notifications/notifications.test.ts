@@ -197,7 +197,7 @@ for (const { test, testService } of stores) {
       assert.deepEqual(await feed(who, '?after=latest&scope=own'), { data: [], next: '1' });
     const waiting = feed(owner, '?after=latest&wait=30');
     let isTold = false;
-    waiting.finally(() => {
+    void waiting.finally(() => {
       isTold = true;
     });
     // The call may begin to wait at any step, so an occurrence is created at each step.

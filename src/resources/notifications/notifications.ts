@@ -5,14 +5,10 @@ import {
   permissionFor,
 } from '../../delivery/outbox/event-kinds.ts';
 import { defineFeedRoute, type StoredFeedPage } from '../../http/feed/follow-route.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  ownRecordId,
-  readOnlyEnum,
-  readOnlyId,
-  readOnlyText,
-  readOnlyTimestamp,
-} from '../../http/fields/field-types.ts';
+import { ownRecordId, readOnlyId } from '../../http/fields/reference-fields.ts';
+import { readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
 import { enumParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { FeedRequest, Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';

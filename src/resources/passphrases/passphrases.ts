@@ -1,9 +1,17 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { type CreationInput, createRecordSchema, type Field, serializeRecord } from '../../http/fields/field.ts';
-import { readOnlyId } from '../../http/fields/field-types.ts';
-import { createCreationBodySpec, isValidText } from '../../http/fields/validate-body.ts';
+import {
+  type CreationInput,
+  createParser,
+  createRecordSchema,
+  type Field,
+  serializeRecord,
+} from '../../http/fields/field.ts';
+import { readOnlyId } from '../../http/fields/reference-fields.ts';
+import { isValidText } from '../../http/fields/scalar-fields.ts';
+import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import { defineWriteWithPreparation } from '../../http/routes/define-routes.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
-import { defineWriteWithPreparation, type Route } from '../../http/routes/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
@@ -24,8 +32,11 @@ function passphraseField(description: string, minLength: number, errorMessage: s
     inputSchema: { type: 'string', minLength, maxLength: MAX_PASSPHRASE_LENGTH, 'x-must': errorMessage },
     // `isValidText` rejects text that cannot be stored, but also trims it. The bars protect leading and trailing
     // spaces, which are part of a passphrase.
-    validate: (value) => (isValidText(`|${value}|`, 2, MAX_PASSPHRASE_LENGTH + 2) ? undefined : errorMessage),
-    parse: String,
+    parse: createParser(errorMessage, (value) =>
+      typeof value === 'string' && isValidText(`|${value}|`, minLength + 2, MAX_PASSPHRASE_LENGTH + 2)
+        ? value
+        : undefined,
+    ),
     default: undefined,
     outputSchema: {},
     serialize: () => '',

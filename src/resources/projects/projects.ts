@@ -1,28 +1,29 @@
 import { sql } from 'kysely';
+import { calendarTimeOrNone } from '../../http/fields/dates.ts';
+import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import {
+  constant,
+  currency,
+  decimal,
+  flag,
+  integer,
+  longText,
+  readOnlyDigits,
+  readOnlyText,
+  requiredName,
+  shortText,
+  tags,
+} from '../../http/fields/scalar-fields.ts';
+import { revokeCalendars } from '../auth/revoke-access.ts';
+import { defineResource } from '../core/define-resource.ts';
 import {
   activeState,
   assignedTeams,
   assignedUsers,
-  calendarTimeOrNone,
-  constant,
-  currency,
-  decimal,
   fixedPrice,
-  flag,
   hoursFromSeconds,
-  integer,
-  longText,
-  ownRecordId,
-  readOnlyDigits,
-  readOnlyText,
-  recordIdOrNone,
-  requiredName,
-  shortText,
   sortPosition,
-  tags,
-} from '../../http/fields/field-types.ts';
-import { revokeCalendars } from '../auth/revoke-access.ts';
-import { defineResource } from '../core/define-resource.ts';
+} from '../core/domain-fields.ts';
 import {
   dateFromFilter,
   dateUpToFilter,

@@ -1,19 +1,13 @@
 import { type SqlBool, sql } from 'kysely';
 import { writeAuditEntries } from '../../audit/actions.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import {
-  ownRecordId,
-  plainText,
-  readOnlyFlag,
-  readOnlyId,
-  readOnlyText,
-  readOnlyTimestamp,
-  shortText,
-} from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { ownRecordId, readOnlyId } from '../../http/fields/reference-fields.ts';
+import { plainText, readOnlyFlag, readOnlyText, shortText } from '../../http/fields/scalar-fields.ts';
+import { defineDeleteRoute, defineListRoute } from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { defineDeleteRoute, defineListRoute, type Route } from '../../http/routes/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';

@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import { readOnlyDigits, readOnlyId, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { readOnlyId } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits } from '../../http/fields/scalar-fields.ts';
+import { defineListRoute } from '../../http/routes/define-routes.ts';
+import { type Page, type PageRequest, waitForSliceTurn } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
-import { defineListRoute, type Route } from '../../http/routes/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';

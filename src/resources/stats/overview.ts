@@ -1,8 +1,11 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
-import { readOnlyDigits, readOnlyRecords, readOnlyTimestamp } from '../../http/fields/field-types.ts';
-import { waitForSliceTurn } from '../../http/routes/page-slices.ts';
-import { defineGetRoute, type Route } from '../../http/routes/route.ts';
+import { readOnlyRecords } from '../../http/fields/reference-fields.ts';
+import { readOnlyDigits } from '../../http/fields/scalar-fields.ts';
+import { defineGetRoute } from '../../http/routes/define-routes.ts';
+import { waitForSliceTurn } from '../../http/routes/pagination.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';

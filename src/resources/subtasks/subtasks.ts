@@ -1,25 +1,19 @@
+import { calendarTimeOrNone, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { ownRecordId, readOnlyId, recordId } from '../../http/fields/reference-fields.ts';
 import {
-  activeState,
-  assignedTeams,
-  assignedUsers,
-  calendarTimeOrNone,
   decimal,
   flag,
   integer,
   longText,
-  ownRecordId,
   readOnlyDigits,
-  readOnlyId,
   readOnlyText,
-  readOnlyTimestamp,
-  recordId,
   requiredName,
   shortText,
-  sortPosition,
   writeOnlyFlag,
-} from '../../http/fields/field-types.ts';
+} from '../../http/fields/scalar-fields.ts';
 import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { activeState, assignedTeams, assignedUsers, sortPosition } from '../core/domain-fields.ts';
 import {
   assignedTeamFilter,
   assignedUserFilter,

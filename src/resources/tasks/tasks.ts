@@ -1,30 +1,23 @@
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
+import { calendarTimeOrNone, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { ownRecordId, readOnlyId, recordId } from '../../http/fields/reference-fields.ts';
 import {
-  activeState,
-  assignedTeams,
-  assignedUsers,
-  calendarTimeOrNone,
   decimal,
-  fixedPrice,
   flag,
   integer,
   longText,
-  ownRecordId,
   readOnlyDigits,
-  readOnlyId,
   readOnlyText,
-  readOnlyTimestamp,
-  recordId,
   requiredName,
   shortText,
-  sortPosition,
   tags,
   writeOnlyFlag,
-} from '../../http/fields/field-types.ts';
+} from '../../http/fields/scalar-fields.ts';
 import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { activeState, assignedTeams, assignedUsers, fixedPrice, sortPosition } from '../core/domain-fields.ts';
 import {
   dateFromFilter,
   dateUpToFilter,

@@ -1,5 +1,7 @@
-import { assignedUsers, ownRecordId, requiredName, shortText } from '../../http/fields/field-types.ts';
+import { ownRecordId } from '../../http/fields/reference-fields.ts';
+import { requiredName, shortText } from '../../http/fields/scalar-fields.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { assignedUsers } from '../core/domain-fields.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a team, a group of users who are assigned together (C37). */

@@ -1,17 +1,7 @@
 import { sql } from 'kysely';
-import {
-  calendarDayOrNone,
-  calendarTimeOrNone,
-  longText,
-  numberFlag,
-  ownRecordId,
-  readOnlyId,
-  readOnlyInteger,
-  readOnlyText,
-  recordId,
-  recordIdOrNone,
-  seconds,
-} from '../../http/fields/field-types.ts';
+import { calendarDayOrNone, calendarTimeOrNone } from '../../http/fields/dates.ts';
+import { ownRecordId, readOnlyId, recordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
+import { longText, numberFlag, readOnlyInteger, readOnlyText, seconds } from '../../http/fields/scalar-fields.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { localTimeAt } from '../../ical/zone.ts';
 import type { AccountView } from '../../store/account-scope.ts';

@@ -2,22 +2,24 @@ import { type SqlBool, sql } from 'kysely';
 import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
 import { endHooks } from '../../delivery/outbox/end-hooks.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { ChangeInput, CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
-import { email, ownRecordId, readOnlyText, readOnlyTimestamp, role, shortText } from '../../http/fields/field-types.ts';
-import { mapRows } from '../../http/routes/page-slices.ts';
-import type { Page, PageRequest } from '../../http/routes/pagination.ts';
+import { ownRecordId } from '../../http/fields/reference-fields.ts';
+import { email, readOnlyText, shortText } from '../../http/fields/scalar-fields.ts';
 import {
   defineCreateRoute,
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
   defineUpdateRoute,
-  type Route,
-} from '../../http/routes/route.ts';
+} from '../../http/routes/define-routes.ts';
+import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
+import type { Route } from '../../http/routes/route.ts';
 import { type Caller, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeAccessExceptKeys, revokeInvitationsAfterRoleChange } from '../auth/revoke-access.ts';
+import { role } from '../core/domain-fields.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { fullNameOf } from './lookup.ts';

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownRecordId, recordIdOrNone, shortText } from '../../../src/http/fields/field-types.ts';
+import { ownRecordId, recordIdOrNone } from '../../../src/http/fields/reference-fields.ts';
+import { shortText } from '../../../src/http/fields/scalar-fields.ts';
+import { defineCreateRoute, defineListRoute } from '../../../src/http/routes/define-routes.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
-import { defineCreateRoute, defineListRoute } from '../../../src/http/routes/route.ts';
 import { smokeTest } from '../smoke.ts';
 import { comparableBytes, containsMark, diffLines, hidden, looksUnused, notPermitted, ruleFor } from './checks.ts';
 import { classifyRoutes, findUntestedIds, placesOf } from './operations.ts';

@@ -80,8 +80,7 @@ for (const { test, testService } of stores) {
       accountId,
       largePageSemaphore: largePages,
       isRequestOver: () => false,
-      hasResponseCapacity: () => true,
-      requireResponseCapacity: () => undefined,
+      responseCapacity: { hasCapacity: () => true, requireCapacity: () => undefined },
     });
     return counter.maximum;
   }

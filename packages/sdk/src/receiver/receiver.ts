@@ -229,8 +229,8 @@ function createErrorReporter(onError: OnError, stopSignal: AbortSignal): (error:
     }
   };
   return (error) => {
-    if (error instanceof HandlerError) callOnError(error.cause, error.context);
-    else if (!stopSignal.aborted) callOnError(error);
+    if (error instanceof HandlerError) void callOnError(error.cause, error.context);
+    else if (!stopSignal.aborted) void callOnError(error);
   };
 }
 

@@ -5,9 +5,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from './network/port.ts';
 import { createTemporaryFolder } from './service/service.ts';
 
-const preload = fileURLToPath(new URL('without-async-tracking.ts', import.meta.url));
+const preload = fileURLToPath(new URL('preload.ts', import.meta.url));
 
 test('promises are not tracked', async () => {
   await null;
@@ -34,4 +35,13 @@ test('an uncaught error fails its file without naming a test, and the passing te
   assert.equal(ran.status, 1);
   assert.match(ran.stdout, /not caught/);
   assert.match(ran.stdout, /✔ passes|ok 1 - passes/);
+});
+
+test('the same port is never returned to two callers before one of them listens', async () => {
+  const returnedPorts = new Set<number>();
+  while (returnedPorts.size < 1_000) {
+    const port = await findFreePort();
+    assert.ok(!returnedPorts.has(port), `${port} was given twice, of ${returnedPorts.size}`);
+    returnedPorts.add(port);
+  }
 });
