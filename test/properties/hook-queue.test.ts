@@ -138,14 +138,8 @@ class QueueModel {
     const [flight] = this.#inFlight.splice(which % Math.max(1, this.#inFlight.length), 1);
     if (flight === undefined) return false;
     this.delivered.push(flight.pendingDelivery.position);
-    this.queue.finishAttempt({
-      attempt: flight,
-      decision: { is: 'delivered' },
-      outcome: '200',
-      reason: '',
-      durationMs: 1,
-      outcomeAt: 0,
-    });
+    const retryOptions = { retryDelaysMs: [1, 1], jitterFraction: 0 } as const;
+    this.queue.finishAttempt(flight, { kind: 'answered', status: 200, durationMs: 1 }, 0, retryOptions);
     this.#unwritten.push(flight.pendingDelivery);
     return true;
   }

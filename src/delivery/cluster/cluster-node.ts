@@ -20,7 +20,6 @@ import type { Lease, LeaseListeners, LeaseManager, LeaseOwner } from './leases.t
 
 /** Interval of heartbeats. Each heartbeat also checks the peers. */
 const HEARTBEAT_INTERVAL_MS = 200;
-
 /** Lifetime of leases, from the time when a confirmed heartbeat was sent, on this node's monotonic clock. */
 const LEASE_TTL_MS = 1_000;
 
@@ -34,22 +33,17 @@ const DEAD_AFTER_MS = LEASE_TTL_MS + 100;
  * A peer whose database connection is open (it is paused or cut off) is evicted after this time without a heartbeat.
  */
 const UNRESPONSIVE_AFTER_MS = 8_000;
-
 /** Interval of the poll for pending work. The poll finds work whose commit event was lost. */
 const POLL_INTERVAL_MS = 1_000;
-
 /** Interval at which a write that ended or changed a hook checks whether the lease owner has acknowledged it. */
 const ACK_POLL_INTERVAL_MS = 10;
-
 /** Leases released per transaction. The number is small, because a claim of one of these hooks waits for the commit. */
 const LEASES_PER_RELEASE = 500;
-
 /** Hooks per query for acknowledgements. Well below PostgreSQL's limit of 65,535 parameters per statement. */
 const HOOKS_PER_ACK_QUERY = 1_000;
 
 /** The heartbeat counter of a peer, and the time since which it has not changed, by this node's monotonic clock. */
 type PeerState = { heartbeat: number; unchangedSince: number };
-
 /** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 

@@ -10,7 +10,7 @@ import type { Completion } from './complete-deliveries.ts';
 import type { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { PendingDelivery } from './queries.ts';
-import { type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
+import { type Decision, formatOutcome } from './retry-policy.ts';
 
 export type AttemptRunnerDeps = {
   readonly clock: Clock;
@@ -121,24 +121,9 @@ export class AttemptRunner {
 
   #finish(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome): void {
     const { clock, random, retryDelaysMs, complete, onFinished } = this.#deps;
-    const decision = decide({
-      outcome,
-      failures: queue.failures,
-      isPartOfFailure: queue.isPartOfFailure(attempt),
-      isManual: attempt.pendingDelivery.manualAttemptId !== null,
-      localErrorCount: queue.countLocalErrorsBefore(attempt),
-      retryDelaysMs,
-      jitterFraction: random.fraction(),
-    });
     const now = clock.now();
-    const completion = queue.finishAttempt({
-      attempt,
-      decision,
-      outcome: formatOutcome(outcome),
-      reason: explainDecision(decision),
-      durationMs: outcome.durationMs,
-      outcomeAt: now,
-    });
+    const retryOptions = { retryDelaysMs, jitterFraction: random.fraction() };
+    const { decision, completion } = queue.finishAttempt(attempt, outcome, now, retryOptions);
     // An attempt that this service has aborted is not recorded, and its delivery stays pending.
     if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') complete(completion);
     this.#report(queue, attempt, outcome, decision);

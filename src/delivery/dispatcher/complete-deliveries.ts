@@ -4,9 +4,11 @@ import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
 import { finalizeDeliveries } from './finalize-deliveries.ts';
+import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
-import type { EndedReason } from './retry-policy.ts';
+import { type Decision, type EndedReason, explainDecision, formatOutcome, isCountedFailure } from './retry-policy.ts';
 
 /** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
 export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
@@ -39,6 +41,31 @@ export type Completion = {
   /** Set if this result ends the hook. */
   readonly endedReason?: EndedReason;
 };
+
+/** Creates the completion of an attempt. `result`: the state of its delivery and hook after the decision. */
+export function createCompletion(
+  { hookId, accountId, generation }: Pick<Completion, 'hookId' | 'accountId' | 'generation'>,
+  { pendingDelivery, beganAt }: InFlightAttempt,
+  outcome: AttemptOutcome,
+  decision: Decision,
+  result: Pick<Completion, 'deliveryState' | 'manualAttemptIds' | 'hookState'>,
+): Completion {
+  return {
+    hookId,
+    accountId,
+    generation,
+    pendingDelivery,
+    attempt: {
+      beganAt,
+      outcome: formatOutcome(outcome),
+      durationMs: Math.round(outcome.durationMs),
+      isCountedAsFailure: isCountedFailure(decision),
+      reason: explainDecision(decision),
+    },
+    ...result,
+    ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
+  };
+}
 
 /**
  * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended

@@ -267,3 +267,9 @@ export class StartRateLimiter {
     this.#permitsLeft = Math.min(this.#permitsLeft + 1, this.#deps.maxStarts);
   }
 }
+
+/** Returns host and port of a target, which share a concurrency limit. */
+export function hostAndPortOf(target: string): string {
+  const { protocol, hostname, port } = new URL(target);
+  return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
+}

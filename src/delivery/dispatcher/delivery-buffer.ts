@@ -1,5 +1,7 @@
+import type { Completion } from './complete-deliveries.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { ManualAttemptPage, PendingDelivery } from './queries.ts';
+import type { Decision } from './retry-policy.ts';
 
 /**
  * Maximum number of deliveries that commit events push into the buffer until the next read. Further deliveries are read
@@ -26,8 +28,8 @@ export type DeliverySource = {
 export class DeliveryBuffer {
   /** Attempts in flight by delivery id. */
   readonly #inFlightAttempts: ReadonlyMap<number, InFlightAttempt>;
-  #pendingDeliveries: PendingDelivery[] = [];
-  #manualAttempts: PendingDelivery[] = [];
+  readonly #pendingDeliveries: PendingDelivery[] = [];
+  readonly #manualAttempts: PendingDelivery[] = [];
 
   /** Whether the database may contain pending deliveries after `#readPosition` that are not in memory. */
   #hasUnreadPending = true;
@@ -184,36 +186,46 @@ export class DeliveryBuffer {
   }
 
   /**
-   * Puts a delivery back at the front, but behind the delivery that is to be retried first (C18).
+   * Applies the decision about an attempt: removes a delivered delivery, and puts back one that is sent again. Returns
+   * the new state of the delivery, and the ids of the manual attempts that are done.
    *
    * @param retryDeliveryId the id of the delivery that is to be retried first; null if there is none
    */
-  putBack(row: PendingDelivery, retryDeliveryId: number | null): void {
+  applyDecision(
+    row: PendingDelivery,
+    decision: Decision,
+    retryDeliveryId: number | null,
+  ): Pick<Completion, 'deliveryState' | 'manualAttemptIds'> {
+    const deliveryState = stateAfter(row, decision);
+    if (decision.is === 'delivered') removeDelivery(this.#pendingDeliveries, row.deliveryId);
+    if (isSentAgain(decision)) this.#putBack(row, retryDeliveryId);
+    if (deliveryState !== 'pending') this.#uncommittedDeliveryIds.add(row.deliveryId);
+    if (row.manualAttemptId !== null)
+      return { deliveryState, manualAttemptIds: decision.is === 'retry_local_error' ? [] : [row.manualAttemptId] };
+    // A delivered delivery needs no redelivery, so the manual attempts that wait for it are done as well.
+    const manualAttemptIds = deliveryState === 'delivered' ? this.#removeManualAttempts(row.deliveryId) : [];
+    return { deliveryState, manualAttemptIds };
+  }
+
+  /** Puts a delivery back at the front, but behind the delivery that is to be retried first (C18). */
+  #putBack(row: PendingDelivery, retryDeliveryId: number | null): void {
     if (row.manualAttemptId !== null) this.#manualAttempts.unshift(row);
     else if (row.deliveryId === retryDeliveryId || this.#pendingDeliveries[0]?.deliveryId !== retryDeliveryId)
       this.#pendingDeliveries.unshift(row);
     else this.#pendingDeliveries.splice(1, 0, row);
   }
 
-  /** Removes a delivery that a manual attempt has delivered. */
-  removePending(deliveryId: number): void {
-    this.#pendingDeliveries = this.#pendingDeliveries.filter((row) => row.deliveryId !== deliveryId);
-  }
-
   /** Removes the manual attempts of a delivery. Returns their ids. */
-  removeManualAttempts(deliveryId: number): number[] {
-    const removedIds = this.#manualAttempts
-      .filter((row) => row.deliveryId === deliveryId)
-      .map(({ manualAttemptId }) => manualAttemptId)
-      .filter((id) => id !== null);
-    if (removedIds.length > 0)
-      this.#manualAttempts = this.#manualAttempts.filter((row) => row.deliveryId !== deliveryId);
+  #removeManualAttempts(deliveryId: number): number[] {
+    const removedIds: number[] = [];
+    for (
+      let row = removeDelivery(this.#manualAttempts, deliveryId);
+      row !== undefined;
+      row = removeDelivery(this.#manualAttempts, deliveryId)
+    ) {
+      if (row.manualAttemptId !== null) removedIds.push(row.manualAttemptId);
+    }
     return removedIds;
-  }
-
-  /** Records that a delivery is no longer pending. Until the result is committed, the database still returns it. */
-  addUncommitted(deliveryId: number): void {
-    this.#uncommittedDeliveryIds.add(deliveryId);
   }
 
   /** Called when the result of a delivery that is no longer pending was committed. */
@@ -247,4 +259,20 @@ export class DeliveryBuffer {
     const index = this.#findNextIndex(rows);
     return index < 0 ? undefined : rows.splice(index, 1)[0];
   }
+}
+
+/** Returns the state of a delivery after a decision. Without a retry, a test is dropped, any other stays pending. */
+function stateAfter(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
+  if (decision.is === 'delivered' || decision.is === 'delivered_during_backoff') return 'delivered';
+  return row.position === null && !isSentAgain(decision) ? 'dropped' : 'pending';
+}
+
+/** Whether the attempt is repeated: the decisions about every other attempt are final. */
+function isSentAgain({ is }: Decision): boolean {
+  return is === 'wait' || is === 'part_of_counted_failure' || is === 'retry_local_error';
+}
+
+function removeDelivery(rows: PendingDelivery[], deliveryId: number): PendingDelivery | undefined {
+  const index = rows.findIndex((row) => row.deliveryId === deliveryId);
+  return index < 0 ? undefined : rows.splice(index, 1)[0];
 }

@@ -118,6 +118,16 @@ export function applyDecision(
   }
 }
 
+/**
+ * Returns the maximum number of attempts in flight. A failing hook has one, a manual attempt included (C18, C22).
+ *
+ * @param isManual whether the next attempt is manual: it does not wait until the hook has gained concurrency
+ */
+export const concurrencyLimitOf = ({ stored, concurrencyLimit }: HookHealth, isManual: boolean): number => {
+  if (stored.failures > 0) return 1;
+  return isManual ? MAX_IN_FLIGHT_PER_HOOK : concurrencyLimit;
+};
+
 /** Whether the last outcome was a 200. All unproven targets share a concurrency limit and a start rate (C22). */
 export const isProven = ({ stored }: HookHealth): boolean =>
   stored.failures === 0 && stored.lastOutcome === DELIVERED_OUTCOME;

@@ -5,7 +5,7 @@ import type { Completion } from './complete-deliveries.ts';
 import { HookQueue, type HookSource } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { type Decision, decide, explainDecision, formatOutcome } from './retry-policy.ts';
+import type { Decision } from './retry-policy.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;
@@ -129,24 +129,8 @@ class QueueDriver {
   }
 
   finish(flight: InFlightAttempt, outcome: AttemptOutcome): Completion & { decision: Decision['is'] } {
-    const { queue, now } = this;
-    const decision = decide({
-      outcome,
-      failures: queue.failures,
-      isPartOfFailure: queue.isPartOfFailure(flight),
-      isManual: flight.pendingDelivery.manualAttemptId !== null,
-      localErrorCount: queue.countLocalErrorsBefore(flight),
-      retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS],
-      jitterFraction: 0,
-    });
-    const completion = queue.finishAttempt({
-      attempt: flight,
-      decision,
-      outcome: formatOutcome(outcome),
-      reason: explainDecision(decision),
-      durationMs: outcome.durationMs,
-      outcomeAt: now,
-    });
+    const retryOptions = { retryDelaysMs: [FIRST_WAIT_MS, SECOND_WAIT_MS], jitterFraction: 0 } as const;
+    const { completion, decision } = this.queue.finishAttempt(flight, outcome, this.now, retryOptions);
     return { ...completion, decision: decision.is };
   }
 

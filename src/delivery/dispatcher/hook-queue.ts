@@ -1,21 +1,23 @@
 import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
-import type { SigningSecret } from '../transport/signature.ts';
-import type { Completion } from './complete-deliveries.ts';
+import { CachedSecrets, type SigningSecret } from '../transport/signature.ts';
+import type { AttemptOutcome } from './attempt-outcome.ts';
+import { type Completion, createCompletion } from './complete-deliveries.ts';
+import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
 import {
   applyDecision,
   computeRemainingPauseMs,
   computeRemainingWaitMs,
+  concurrencyLimitOf,
   countLocalErrorsBefore,
   createHealth,
   type HookHealth,
   isProven,
-  MAX_IN_FLIGHT_PER_HOOK,
 } from './hook-health.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import type { Decision } from './retry-policy.ts';
+import { type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 
 /**
  * Maximum number of deliveries of one hook that are in flight, or sent and not committed: at most this many are sent
@@ -37,18 +39,6 @@ const MAX_UNCOMMITTED_DELIVERIES = 128;
  * | `idle` | nothing is pending; the lease may be released | a commit event or a poll |
  */
 export type QueueStatus = 'ended' | 'prefetching' | 'unread' | 'ready' | 'busy' | 'waiting' | 'idle';
-
-/** Arguments of `HookQueue.finishAttempt`. */
-export type FinishedAttempt = {
-  readonly attempt: InFlightAttempt;
-  readonly decision: Decision;
-  /** The outcome in one word. `reason` explains it in a sentence (X3). */
-  readonly outcome: string;
-  readonly reason: string;
-  readonly durationMs: number;
-  /** Time of the outcome, milliseconds since the epoch. */
-  readonly outcomeAt: number;
-};
 
 /** Reads the secrets and deliveries of one hook. */
 export type HookSource = DeliverySource & { findSecrets(): Promise<readonly SigningSecret[]> };
@@ -80,9 +70,8 @@ export class HookQueue {
   readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
-  #secrets: readonly SigningSecret[];
-  /** Whether the secrets were rotated. Then no attempt starts until they are read again. */
-  #hasStaleSecrets = false;
+  readonly #secrets: CachedSecrets;
+  /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   #lastUsedAt: number;
   #hasEnded = false;
   /** Cancels the retry timer. */
@@ -105,14 +94,14 @@ export class HookQueue {
     const { failures, dueAt, retryDeliveryId, lastOutcome } = row;
     this.#health = createHealth({ failures, dueAt, retryDeliveryId, lastOutcome });
     this.#buffer = new DeliveryBuffer(this.#inFlightAttempts, retryDeliveryId);
-    this.#secrets = row.secrets;
+    this.#secrets = new CachedSecrets(row.secrets);
   }
 
   status(now: number): QueueStatus {
     const buffer = this.#buffer;
     if (this.#hasEnded) return 'ended';
     if (buffer.isPrefetching) return 'prefetching';
-    if (this.#hasStaleSecrets || buffer.needsManualAttempts) return 'unread';
+    if (this.#secrets.areStale || buffer.needsManualAttempts) return 'unread';
     if (buffer.needsPendingDeliveries && this.#canStartPending(now)) return 'unread';
     if (buffer.hasNextManual && this.#canStartManual(now)) return 'ready';
     if (buffer.hasNextPending && this.#canStartPending(now)) return 'ready';
@@ -130,14 +119,13 @@ export class HookQueue {
     return this.#unfinishedCount > 0;
   }
 
-  /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   get lastUsedAt(): number {
     return this.#lastUsedAt;
   }
 
   /** The signing secrets of the hook, newest first (X8). */
   get secrets(): readonly SigningSecret[] {
-    return this.#secrets;
+    return this.#secrets.current;
   }
 
   /** Failures in a row. */
@@ -190,7 +178,7 @@ export class HookQueue {
     const buffer = this.#buffer;
     if (this.#hasEnded) return;
     await buffer.prefetch(async () => {
-      if (this.#hasStaleSecrets && mayReadSecrets) await this.#readSecrets(source);
+      if (this.#secrets.areStale && mayReadSecrets) await this.#secrets.read(() => source.findSecrets());
       if (buffer.needsManualAttempts) await buffer.readManualAttempts(source);
       if (buffer.needsPendingDeliveries && this.#canStartPending(clock.now()))
         await buffer.readPendingDeliveries(source);
@@ -214,49 +202,38 @@ export class HookQueue {
   }
 
   /**
-   * Returns the number of consecutive local errors before this attempt. The local errors of attempts that were in
-   * flight at the same time count as one.
+   * Ends an attempt: decides what its outcome means, applies the decision, and returns it with the completion to commit.
+   *
+   * @param now time of the outcome, milliseconds since the epoch
    */
-  countLocalErrorsBefore(attempt: InFlightAttempt): number {
-    return countLocalErrorsBefore(this.#health, attempt.beganAt);
-  }
-
-  /**
-   * Whether a failure was counted while this attempt was in flight. A failure of this attempt is then part of that
-   * failure (C18).
-   */
-  isPartOfFailure(attempt: InFlightAttempt): boolean {
-    return attempt.failureCountAtStart < this.#health.failureCountSinceClaim;
-  }
-
-  /** Ends an attempt: applies the decision of the retry policy, and returns the completion to commit. */
-  finishAttempt({ attempt, decision, outcome, reason, durationMs, outcomeAt }: FinishedAttempt): Completion {
-    const { pendingDelivery } = attempt;
-    this.#inFlightAttempts.delete(pendingDelivery.deliveryId);
-    const storedBefore = this.#health.stored;
+  finishAttempt(
+    attempt: InFlightAttempt,
+    outcome: AttemptOutcome,
+    now: number,
+    retryOptions: RetryOptions,
+  ): { readonly decision: Decision; readonly completion: Completion } {
+    const { pendingDelivery, beganAt } = attempt;
     const { deliveryId, manualAttemptId } = pendingDelivery;
-    const decidedAttempt = { deliveryId, isManual: manualAttemptId !== null, beganAt: attempt.beganAt, outcome };
-    this.#health = applyDecision(this.#health, decision, decidedAttempt, outcomeAt);
+    const isManual = manualAttemptId !== null;
+    this.#inFlightAttempts.delete(deliveryId);
+    const decision = decide({
+      outcome,
+      failures: this.failures,
+      isPartOfFailure: attempt.failureCountAtStart < this.#health.failureCountSinceClaim,
+      isManual,
+      localErrorCount: countLocalErrorsBefore(this.#health, beganAt),
+      ...retryOptions,
+    });
+    const storedBefore = this.#health.stored;
+    const decidedAttempt = { deliveryId, isManual, beganAt, outcome: formatOutcome(outcome) };
+    this.#health = applyDecision(this.#health, decision, decidedAttempt, now);
     const { stored } = this.#health;
-    const deliveryState = this.#applyDecisionToDelivery(pendingDelivery, decision);
-    if (deliveryState !== 'pending') this.#buffer.addUncommitted(deliveryId);
-    return {
-      hookId: this.hookId,
-      accountId: this.accountId,
-      generation: this.generation,
-      pendingDelivery,
-      attempt: {
-        beganAt: attempt.beganAt,
-        outcome,
-        durationMs: Math.round(durationMs),
-        isCountedAsFailure: isCountedFailure(decision),
-        reason,
-      },
-      deliveryState,
-      manualAttemptIds: this.#takeCompletedManualAttemptIds(pendingDelivery, decision, deliveryState),
+    if (decision.is === 'ended') this.end();
+    const completion = createCompletion(this, attempt, outcome, decision, {
+      ...this.#buffer.applyDecision(pendingDelivery, decision, stored.retryDeliveryId),
       ...(stored === storedBefore ? {} : { hookState: stored }),
-      ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
-    };
+    });
+    return { decision, completion };
   }
 
   /**
@@ -277,7 +254,7 @@ export class HookQueue {
    */
   end(): void {
     this.#hasEnded = true;
-    this.cancelRetryTimer();
+    this.replaceRetryTimer();
     this.#abortUnsent();
   }
 
@@ -286,18 +263,14 @@ export class HookQueue {
    * aborted and start again (X8).
    */
   invalidateSecrets(): void {
-    this.#hasStaleSecrets = true;
+    this.#secrets.invalidate();
     this.#abortUnsent();
   }
 
-  /** Cancels the current retry timer, and keeps the function that cancels the new one. */
-  replaceRetryTimer(cancelTimer: () => void): void {
+  /** Cancels the current retry timer, and keeps the function that cancels the new one, if there is one. */
+  replaceRetryTimer(cancelTimer: () => void = () => undefined): void {
     this.#cancelTimer();
     this.#cancelTimer = cancelTimer;
-  }
-
-  cancelRetryTimer(): void {
-    this.replaceRetryTimer(() => undefined);
   }
 
   /** Number of deliveries that are in flight, or sent and not committed. */
@@ -310,81 +283,17 @@ export class HookQueue {
   }
 
   #canStartPending(now: number): boolean {
-    if (this.#hasEnded || this.#hasStaleSecrets || this.#isSaturated) return false;
+    if (this.#hasEnded || this.#secrets.areStale || this.#isSaturated) return false;
     if (computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs) > 0) return false;
-    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : this.#health.concurrencyLimit);
+    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, false);
   }
 
-  /** On a failing hook, a manual attempt starts only when no other attempt is in flight (C22). */
   #canStartManual(now: number): boolean {
-    if (this.#hasEnded || this.#hasStaleSecrets || computeRemainingPauseMs(this.#health, now) > 0) return false;
-    return this.#inFlightAttempts.size < (this.failures > 0 ? 1 : MAX_IN_FLIGHT_PER_HOOK);
-  }
-
-  async #readSecrets(source: HookSource): Promise<void> {
-    // Cleared before the read, so that a rotation that commits during the read marks the secrets as stale again.
-    this.#hasStaleSecrets = false;
-    this.#secrets = await source.findSecrets().catch((error: unknown) => {
-      this.#hasStaleSecrets = true;
-      throw error;
-    });
+    if (this.#hasEnded || this.#secrets.areStale || computeRemainingPauseMs(this.#health, now) > 0) return false;
+    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, true);
   }
 
   #abortUnsent(): void {
     for (const attempt of this.#inFlightAttempts.values()) attempt.abortUnsent();
   }
-
-  /**
-   * Removes a delivered delivery, or puts a pending one back, so that it is sent again. Ends the queue if the hook has
-   * ended. Returns the new state of the delivery.
-   */
-  #applyDecisionToDelivery(row: PendingDelivery, decision: Decision): Completion['deliveryState'] {
-    switch (decision.is) {
-      case 'delivered':
-        this.#buffer.removePending(row.deliveryId);
-        return 'delivered';
-      case 'delivered_during_backoff':
-        return 'delivered';
-      case 'wait':
-      case 'part_of_counted_failure':
-      case 'retry_local_error':
-        this.#buffer.putBack(row, this.#health.stored.retryDeliveryId);
-        return 'pending';
-      case 'manual_failed':
-        return getStateWithoutRetry(row);
-      case 'ended':
-        this.end();
-        return getStateWithoutRetry(row);
-    }
-  }
-
-  /**
-   * Returns the ids of the manual attempts that this attempt completes: its own if it is manual. A successful regular
-   * attempt also completes the manual attempts of the same delivery that are still waiting, and removes them.
-   */
-  #takeCompletedManualAttemptIds(
-    { manualAttemptId, deliveryId }: PendingDelivery,
-    decision: Decision,
-    deliveryState: Completion['deliveryState'],
-  ): number[] {
-    if (manualAttemptId !== null) return decision.is === 'retry_local_error' ? [] : [manualAttemptId];
-    return deliveryState === 'delivered' ? this.#buffer.removeManualAttempts(deliveryId) : [];
-  }
-}
-
-function hostAndPortOf(target: string): string {
-  const { protocol, hostname, port } = new URL(target);
-  return `${hostname}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
-}
-
-/**
- * Returns the state of a delivery after an attempt that is not retried: a test is dropped, any other delivery stays
- * pending.
- */
-function getStateWithoutRetry(row: PendingDelivery): Completion['deliveryState'] {
-  return row.position === null ? 'dropped' : 'pending';
-}
-
-function isCountedFailure(decision: Decision): boolean {
-  return decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 }

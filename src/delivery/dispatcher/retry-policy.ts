@@ -28,8 +28,16 @@ export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_
 
 export type EndedReason = (typeof endedReasons)[number];
 
+/** Options of the retry policy. */
+export type RetryOptions = {
+  /** The retry delays after the first and the second failure, milliseconds. */
+  readonly retryDelaysMs: readonly [number, number];
+  /** Random number from 0 to 1 for the jitter, which lengthens a retry delay by up to 10 % (C18). */
+  readonly jitterFraction: number;
+};
+
 /** The input of the retry policy: one attempt and the state of its hook. */
-export type AttemptContext = {
+export type AttemptContext = RetryOptions & {
   readonly outcome: AttemptOutcome;
   /** Number of consecutive failures before this attempt. */
   readonly failures: number;
@@ -39,10 +47,6 @@ export type AttemptContext = {
   readonly isManual: boolean;
   /** Number of consecutive local errors of this hook queue before this attempt. */
   readonly localErrorCount: number;
-  /** The retry delays after the first and the second failure, milliseconds. */
-  readonly retryDelaysMs: readonly [number, number];
-  /** Random number from 0 to 1 for the jitter, which lengthens a retry delay by up to 10 % (C18). */
-  readonly jitterFraction: number;
 };
 
 /**
@@ -153,6 +157,10 @@ export const localErrorOutcomes: readonly string[] = Object.keys(localErrorCodes
 
 /** The outcome of a success (C17), as `formatOutcome` returns it. */
 export const DELIVERED_OUTCOME = '200';
+
+/** Whether a decision counts as a failure of the hook. */
+export const isCountedFailure = (decision: Decision): boolean =>
+  decision.is === 'wait' || (decision.is === 'ended' && decision.reason === 'three_failures');
 
 /** Explains why an attempt was counted or not, in a sentence for the attempt log (X3). */
 export function explainDecision(decision: Decision): string {
