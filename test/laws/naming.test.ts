@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { parseSync } from 'vite';
 import { isNotTest, packageSources, parseSource, type SourceFile, sourcesBelow } from './source.ts';
 
 const serviceSources = ['src', ...packageSources].flatMap(sourcesBelow);
@@ -85,4 +86,91 @@ test('no folder has more than 20 source files, or more than 20 tests', () => {
       [],
     );
   }
+});
+
+/** Folders whose files have at most MAX_FILE_LINES lines, except the tables. */
+const SHORT_FILE_FOLDERS = /^src\/(?:delivery|http|store)\//;
+const MAX_FILE_LINES = 300;
+const MAX_FUNCTION_LINES = 60;
+const MAX_TYPE_PARAMETERS = 3;
+/** Maximum number of casts that the compiler cannot check: `as never` and `as unknown as`. */
+const MAX_UNCHECKED_CASTS = 5;
+
+/** Files and functions that may be longer, and why. */
+const LONG_ONES: Readonly<Record<string, string>> = {
+  'src/store/tables.ts': 'the table of all columns',
+  'src/app.ts: createApp': 'composition of the HTTP app, in order',
+  'src/server.ts: startService': 'composition of the service, in order',
+  'src/metrics.ts: createMetrics': 'the table of all metrics',
+  'src/http/server/resource-limits.ts: constructor': 'composition of the limits, in order',
+  'src/delivery/transport/attempt.ts: sendWebhook': 'one exchange, whose callbacks share its state',
+  'src/store/sqlite/open.ts: createStore': 'composition of the store',
+  'src/store/postgres/open.ts: createStore': 'composition of the store',
+  'src/resources/core/define-resource.ts: defineResource': 'an object with one method for each operation',
+  'src/resources/hooks/routes.ts: createHookRoutes': 'a list of route definitions',
+  'packages/sdk/src/receiver/receiver.ts: createReceiver': 'an object with its methods, which share its state',
+  'packages/sdk/src/receiver/handle-notification.ts: createNotificationHandler':
+    'a function with helpers that share its state',
+  'src/resources/keys/authenticate.ts: createKeyAuthenticator': 'a function with helpers that share its cache',
+};
+
+type AstNode = {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+  readonly [name: string]: unknown;
+};
+
+const isNode = (value: unknown): value is AstNode =>
+  typeof value === 'object' && value !== null && 'type' in value && 'start' in value;
+
+/** Calls `visit` with each node of a syntax tree, and with the name of the declaration around it. */
+function walk(node: unknown, visit: (node: AstNode, name: string) => void, name = ''): void {
+  if (Array.isArray(node)) {
+    for (const one of node) walk(one, visit, name);
+    return;
+  }
+  if (!isNode(node)) return;
+  const declared = [node.id, node.key].find((one) => isNode(one) && typeof one.name === 'string');
+  const own = isNode(declared) ? String(declared.name) : name;
+  visit(node, own);
+  for (const [key, child] of Object.entries(node)) if (key !== 'parent') walk(child, visit, own);
+}
+
+/** Lists what is longer than allowed in a file, as `path` or `path: name`, and counts its unchecked casts. */
+function measureSource({ path, text }: SourceFile): { long: string[]; castCount: number } {
+  const lineCount = (from: number, to: number) => text.slice(from, to).split('\n').length;
+  const long = SHORT_FILE_FOLDERS.test(path) && lineCount(0, text.length) - 1 > MAX_FILE_LINES ? [path] : [];
+  let castCount = 0;
+  walk(parseSync(path, text).program, (node, name) => {
+    if (/^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type))
+      if (isNode(node.body) && lineCount(node.start, node.end) > MAX_FUNCTION_LINES) long.push(`${path}: ${name}`);
+    if (
+      node.type === 'TSTypeParameterDeclaration' &&
+      Array.isArray(node.params) &&
+      node.params.length > MAX_TYPE_PARAMETERS
+    )
+      long.push(`${path}: ${name} (type parameters)`);
+    if (node.type === 'TSAsExpression' && isNode(node.typeAnnotation)) {
+      const isUnchecked = ['TSNeverKeyword', 'TSUnknownKeyword'].includes(node.typeAnnotation.type);
+      if (isUnchecked) castCount += 1;
+    }
+  });
+  return { long, castCount };
+}
+
+test('files, functions and lists of type parameters are short, with listed exceptions, and casts are checked', () => {
+  const measured = serviceSources.filter(isNotTest).map(measureSource);
+  assert.deepEqual([...new Set(measured.flatMap(({ long }) => long))].sort(), Object.keys(LONG_ONES).sort());
+  const castCount = measured.reduce((sum, one) => sum + one.castCount, 0);
+  assert.ok(castCount <= MAX_UNCHECKED_CASTS, `${castCount} unchecked casts`);
+
+  const sample = `const long = () => {${'\n'.repeat(MAX_FUNCTION_LINES)}};\nfunction wide<A, B, C, D>() { return 1 as unknown as never; }`;
+  assert.deepEqual(measureSource(parseSource('src/http/sample.ts', sample)), {
+    long: ['src/http/sample.ts: long', 'src/http/sample.ts: wide (type parameters)'],
+    castCount: 2,
+  });
+  assert.deepEqual(measureSource(parseSource('src/http/x.ts', '\n'.repeat(MAX_FILE_LINES + 1))).long, [
+    'src/http/x.ts',
+  ]);
 });

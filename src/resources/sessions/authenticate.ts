@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';
 import { prepareQuery, withRowLocksSkipLocked } from '../../store/prepared-queries.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Queries, Store, Tx } from '../../store/store.ts';
 import { type CachedCaller, CallerCache } from '../auth/caller-cache.ts';
 import { LastUsedTracker } from '../auth/last-used.ts';
 
@@ -67,6 +67,20 @@ function getRolePermissions(role: Role): ReadonlySet<Permission> {
   return permissionSet;
 }
 
+/** Records the last use of sessions. Rows that another transaction has locked are skipped: their use is not important. */
+function writeLastUsed(queries: Queries, sessionIds: readonly number[], usedAt: number): Promise<unknown> {
+  const sessionsToUpdateQuery = queries
+    .selectFrom('sessions')
+    .select('session_id')
+    .where('session_id', 'in', sessionIds)
+    .where('last_used', '<', usedAt);
+  return queries
+    .updateTable('sessions')
+    .set({ last_used: usedAt })
+    .where('session_id', 'in', withRowLocksSkipLocked(queries, sessionsToUpdateQuery))
+    .execute();
+}
+
 /** Creates the authenticator for sessions. It finds no caller for an unknown token, or if the session has ended. */
 export function createSessionAuthenticator(deps: { store: Store; clock: Clock; log: Log }): SessionAuthenticator {
   const { store, clock, log } = deps;
@@ -74,18 +88,7 @@ export function createSessionAuthenticator(deps: { store: Store; clock: Clock; l
   const lastUsedTracker = new LastUsedTracker({
     store,
     clock,
-    writeLastUsed: (queries, sessionIds, usedAt) => {
-      const sessionsToUpdateQuery = queries
-        .selectFrom('sessions')
-        .select('session_id')
-        .where('session_id', 'in', sessionIds)
-        .where('last_used', '<', usedAt);
-      return queries
-        .updateTable('sessions')
-        .set({ last_used: usedAt })
-        .where('session_id', 'in', withRowLocksSkipLocked(queries, sessionsToUpdateQuery))
-        .execute();
-    },
+    writeLastUsed,
     onWriteFailed: (err) => log.warn({ event: 'sessions.last_used_failed', err }),
   });
 
