@@ -1,5 +1,4 @@
-import type { Route } from '../http/routes/route.ts';
-import { problemCodesOf, requestHeadersOf } from '../http/routes/route.ts';
+import { problemCodesOf, type Route, requestHeadersOf } from '../http/routes/route.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { type Html, type HtmlContent, html } from './html.ts';
 import {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { hookKinds, permissionFor, resourceTypeOf, resourceTypes } from '../delivery/outbox/event-kinds.ts';
-import type { Route } from '../http/routes/route.ts';
-import { problemCodesOf } from '../http/routes/route.ts';
+import { problemCodesOf, type Route } from '../http/routes/route.ts';
 import { StaticResponse } from '../http/static/console-files.ts';
 import { type ProblemCode, problems } from '../problems.ts';
 import { Html, html } from './html.ts';

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { computeBackoffMs } from './backoff.ts';
 import { splitIntoBatches, waitForBatch } from './batches.ts';
+import { BoundedMap } from './bounded-map.ts';
 
 /** Adds `many` items to a batch, with `between` event-loop iterations between two items. */
 function addItems(many: number, between: number): { count: () => number; all: Promise<void> } {
@@ -57,4 +58,24 @@ test('a list is split into batches in order, and the last one may be shorter', (
 test('the backoff doubles up to its maximum, also after a number of retries that overflows', () => {
   const delays = [0, 1, 2, 5, 6, 7, 2_000].map((retryCount) => computeBackoffMs(retryCount, 1_000, 60_000));
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 32_000, 60_000, 60_000, 60_000]);
+});
+
+test('a full map evicts the entry that was set longest ago', () => {
+  const map = new BoundedMap<string, number>(2);
+  map.set('a', 1).set('b', 2).set('a', 3).set('c', 4);
+  assert.deepEqual(
+    [...map],
+    [
+      ['a', 3],
+      ['c', 4],
+    ],
+  );
+  map.set('c', 5);
+  assert.deepEqual(
+    [...map],
+    [
+      ['a', 3],
+      ['c', 5],
+    ],
+  );
 });

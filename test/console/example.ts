@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ReleaseSchedule } from '../../demo/release-calendar.ts';
 import { apiKey, Carillon, type HookKind, type Permission, type Role } from '../../packages/sdk/src/index.ts';
-import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { createTestClock, fixedJitterRandom, type TestClock } from '../kit/clock.ts';

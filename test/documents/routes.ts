@@ -9,8 +9,7 @@ import {
 } from '../../src/api-docs/schema-shape.ts';
 import { createSsrfGuard } from '../../src/delivery/transport/ssrf-guard.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
-import type { Route } from '../../src/http/routes/route.ts';
-import { problemCodesOf } from '../../src/http/routes/route.ts';
+import { problemCodesOf, type Route } from '../../src/http/routes/route.ts';
 import { createLog } from '../../src/log.ts';
 import { type ProblemCode, problems } from '../../src/problems.ts';
 import { createApiRoutes } from '../../src/resources/index.ts';

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { type Clock, systemClock } from '../../src/clock.ts';
-import type { AttemptOutcome } from '../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../src/delivery/transport/attempt.ts';
 import { withRowLocks } from '../../src/store/prepared-queries.ts';
 import { atEnd } from '../kit/cleanup.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../delivery/dispatcher/retry-policy.ts';
 import { createAttemptSender, type SendAttempt } from '../../delivery/transport/attempt.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSignatureHeaders } from '../../delivery/transport/signature.ts';

@@ -9,7 +9,7 @@ import { Command } from 'commander';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { createTestClock } from '../../../test/kit/clock.ts';
 import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
-import type { AttemptOutcome } from '../../delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../delivery/dispatcher/retry-policy.ts';
 import type { AttemptRequest, SendAttempt } from '../../delivery/transport/attempt.ts';
 import { addListenCommand } from '../client/listen.ts';
 import { CliError, Output, type OutputSink } from '../output/screen.ts';

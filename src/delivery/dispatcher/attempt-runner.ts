@@ -5,12 +5,11 @@ import { buildResourceUrl, type DeliveryKind } from '../outbox/event-kinds.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-pool.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
-import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
 import type { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { PendingDelivery } from './queries.ts';
-import { type Decision, formatOutcome } from './retry-policy.ts';
+import { type AttemptOutcome, type Decision, formatOutcome } from './retry-policy.ts';
 
 export type AttemptRunnerDeps = {
   readonly clock: Clock;

@@ -4,11 +4,17 @@ import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
-import type { AttemptOutcome } from './attempt-outcome.ts';
 import { finalizeDeliveries } from './finalize-deliveries.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
-import { type Decision, type EndedReason, explainDecision, formatOutcome, isCountedFailure } from './retry-policy.ts';
+import {
+  type AttemptOutcome,
+  type Decision,
+  type EndedReason,
+  explainDecision,
+  formatOutcome,
+  isCountedFailure,
+} from './retry-policy.ts';
 
 /** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
 export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };

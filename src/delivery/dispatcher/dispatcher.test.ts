@@ -20,8 +20,8 @@ import { restoreHook } from '../outbox/restore-hook.ts';
 import { setSigningSecrets } from '../outbox/rotate-secrets.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
-import type { AttemptOutcome } from './attempt-outcome.ts';
 import { Dispatcher } from './dispatcher.ts';
+import type { AttemptOutcome } from './retry-policy.ts';
 
 for (const { test, database } of everyStore) {
   const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptOutcome } from './attempt-outcome.ts';
 import type { Completion } from './complete-deliveries.ts';
 import { HookQueue, type HookSource } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import type { Decision } from './retry-policy.ts';
+import type { AttemptOutcome, Decision } from './retry-policy.ts';
 
 const FIRST_WAIT_MS = 60_000;
 const SECOND_WAIT_MS = 7_200_000;

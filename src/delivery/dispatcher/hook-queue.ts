@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
 import { CachedSecrets, type SigningSecret } from '../transport/signature.ts';
-import type { AttemptOutcome } from './attempt-outcome.ts';
 import { type Completion, createCompletion } from './complete-deliveries.ts';
 import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
@@ -17,7 +16,7 @@ import {
 } from './hook-health.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import { type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
+import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 
 /**
  * Maximum number of deliveries of one hook that are in flight, or sent and not committed: at most this many are sent

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AttemptOutcome, FailureCode, LocalErrorCode } from './attempt-outcome.ts';
 import {
   type AttemptContext,
+  type AttemptOutcome,
   computeMaxRetryDelayMs,
   computeRemainingBackoffMs,
   type Decision,
   decide,
   explainDecision,
+  type FailureCode,
   formatOutcome,
+  type LocalErrorCode,
   toLocalErrorIfPaused,
 } from './retry-policy.ts';
 

@@ -1,5 +1,4 @@
 import { computeBackoffMs } from '../../async/backoff.ts';
-import type { AttemptOutcome, LocalErrorCode, OutcomeWithoutDuration } from './attempt-outcome.ts';
 
 /** Number of consecutive failures that end (disable) a hook (specification, section 8). */
 export const MAX_FAILURES = 3;
@@ -22,6 +21,33 @@ const MIN_PAUSE_FRACTION = 1 / 5;
  * target that hangs.
  */
 const MIN_PAUSE_MS = 1_000;
+
+/** A failure of the target: it counts against the hook (C17). */
+export type FailureCode = 'timeout' | 'refused' | 'reset' | 'tls' | 'no_such_name' | 'forbidden' | 'protocol';
+
+/** A local error: a failure of this machine or service (C19). `broken`: a bug of this service ended the attempt. */
+export type LocalErrorCode =
+  | 'no_file_handle'
+  | 'no_local_port'
+  | 'no_route'
+  | 'no_resolver'
+  | 'no_memory'
+  | 'process_paused'
+  | 'stopped'
+  | 'broken';
+
+/** The parts of an outcome, by `kind`; see `AttemptOutcome` for `note` and `retryAfterMs`. */
+export type TargetFailure = { kind: 'failed'; cause: FailureCode; note?: string };
+export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
+type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number };
+/** The outcome of an attempt before its duration is added. */
+export type OutcomeWithoutDuration = TargetResponse | TargetFailure | LocalError;
+
+/**
+ * The outcome of one attempt. `durationMs` is the duration of the attempt; `retryAfterMs` (0 to 24 h) is the target's
+ * `Retry-After`; `note` may contain IP addresses and is only written to the operator's log.
+ */
+export type AttemptOutcome = OutcomeWithoutDuration & { durationMs: number; note?: string };
 
 /** The reasons for which a hook ends, as the API returns them in `ended_reason`. */
 export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;

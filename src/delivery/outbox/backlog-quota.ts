@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { BoundedMap } from '../../async/bounded-map.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
@@ -29,10 +30,10 @@ export type BacklogQuotaDeps = {
  */
 export class BacklogQuota {
   readonly #deps: BacklogQuotaDeps;
-  readonly #resultsByAccount = new Map<
+  readonly #resultsByAccount = new BoundedMap<
     number,
     { readonly isFull: boolean | Promise<boolean>; readonly expiresAt: number }
-  >();
+  >(MAX_CACHED_ACCOUNTS);
 
   constructor(deps: BacklogQuotaDeps) {
     this.#deps = deps;
@@ -46,7 +47,7 @@ export class BacklogQuota {
     if (cachedResult !== undefined && clock.monotonic() < cachedResult.expiresAt) return cachedResult.isFull;
     // Single flight: concurrent writes wait for the same count.
     const countPromise = this.#computeIsFull(accountId, maxPending);
-    this.#cacheResult(accountId, countPromise, Number.POSITIVE_INFINITY);
+    this.#resultsByAccount.set(accountId, { isFull: countPromise, expiresAt: Number.POSITIVE_INFINITY });
     return countPromise;
   }
 
@@ -59,20 +60,9 @@ export class BacklogQuota {
       return false;
     });
     const now = clock.monotonic();
-    this.#cacheResult(
-      accountId,
-      isFull,
-      now + Math.max(MIN_CACHE_TTL_MS, (now - beganAt) * CACHE_TTL_PER_COUNT_DURATION),
-    );
+    const ttlMs = Math.max(MIN_CACHE_TTL_MS, (now - beganAt) * CACHE_TTL_PER_COUNT_DURATION);
+    this.#resultsByAccount.set(accountId, { isFull, expiresAt: now + ttlMs });
     return isFull;
-  }
-
-  #cacheResult(accountId: number, isFull: boolean | Promise<boolean>, expiresAt: number): void {
-    this.#resultsByAccount.delete(accountId);
-    const [oldestAccountId] = this.#resultsByAccount.keys();
-    if (this.#resultsByAccount.size >= MAX_CACHED_ACCOUNTS && oldestAccountId !== undefined)
-      this.#resultsByAccount.delete(oldestAccountId);
-    this.#resultsByAccount.set(accountId, { isFull, expiresAt });
   }
 }
 

@@ -6,7 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { createPausableClock, type PausableClock } from '../../../test/kit/clock.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
-import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../dispatcher/retry-policy.ts';
 import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import { ConnectionPool, IdleConnectionLimit } from './connection-pool.ts';
 import { createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';

@@ -11,7 +11,7 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { addressesByName, forbiddenTargets } from '../../../test/corpus/targets.ts';
 import { certificate, privateKey } from '../../../test/kit/network/tls.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../dispatcher/retry-policy.ts';
 import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import type { ResolveName } from './dns-resolver.ts';
 import { type CheckedAddress, createSsrfGuard, type SsrfGuard } from './ssrf-guard.ts';

@@ -1,12 +1,12 @@
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type {
-  AttemptOutcome,
-  LocalError,
-  OutcomeWithoutDuration,
-  TargetFailure,
-} from '../dispatcher/attempt-outcome.ts';
-import { toLocalErrorIfPaused } from '../dispatcher/retry-policy.ts';
+import {
+  type AttemptOutcome,
+  type LocalError,
+  type OutcomeWithoutDuration,
+  type TargetFailure,
+  toLocalErrorIfPaused,
+} from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
 import { startDeadline } from './deadline.ts';
 import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { createTestClock } from '../../../test/kit/clock.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { systemClock } from '../../clock.ts';
-import type { AttemptOutcome } from '../dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../dispatcher/retry-policy.ts';
 import { type AttemptRequest, createAttemptSender } from './attempt.ts';
 import { ConnectionPool, IdleConnectionLimit } from './connection-pool.ts';
 import { createSsrfGuard } from './ssrf-guard.ts';

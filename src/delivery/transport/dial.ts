@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
 import type { Clock } from '../../clock.ts';
-import type { FailureCode, LocalError, LocalErrorCode, TargetFailure } from '../dispatcher/attempt-outcome.ts';
+import type { FailureCode, LocalError, LocalErrorCode, TargetFailure } from '../dispatcher/retry-policy.ts';
 import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, explainForbiddenTarget, type SsrfGuard } from './ssrf-guard.ts';
 

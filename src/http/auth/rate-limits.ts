@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { BoundedMap } from '../../async/bounded-map.ts';
 import type { Clock } from '../../clock.ts';
 import type { RequestRate } from '../../durations.ts';
 import type { Caller } from '../../permissions.ts';
@@ -118,7 +119,7 @@ export type BucketLevel = {
  */
 export class TokenBuckets<K> {
   readonly #clock: Clock;
-  readonly #fullAtById = new Map<K, number>();
+  readonly #fullAtById = new BoundedMap<K, number>(MAX_BUCKETS);
   readonly #windowMs: number;
   readonly #msPerToken: number;
 
@@ -143,9 +144,6 @@ export class TokenBuckets<K> {
   takeToken(id: K, maxDebtMs = 0): void {
     const now = this.#clock.monotonic();
     const fullAt = Math.max(now, this.#fullAtById.get(id) ?? 0) + this.#msPerToken;
-    this.#fullAtById.delete(id);
-    const [oldestId] = this.#fullAtById.keys();
-    if (this.#fullAtById.size >= MAX_BUCKETS && oldestId !== undefined) this.#fullAtById.delete(oldestId);
     this.#fullAtById.set(id, Math.min(fullAt, now + this.#windowMs + maxDebtMs));
   }
 }

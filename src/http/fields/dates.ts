@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../async/bounded-map.ts';
 import { readOnlyField, writableField } from './field.ts';
 import { DATE_TIME_SCHEMA } from './scalar-fields.ts';
 
@@ -45,14 +46,12 @@ export function daysInMonth(year: number, month: number): number {
 const DAY_MS = 86_400_000;
 
 /** Cache of formatted days, by days since 1970-01-01. It is effective, because the records of a list share few days. */
-const formattedDayCache = new Map<number, string>();
-const MAX_CACHED_DAYS = 1_000;
+const formattedDayCache = new BoundedMap<number, string>(1_000);
 
 function formatDay(unixDay: number): string {
   let formattedDay = formattedDayCache.get(unixDay);
   if (formattedDay === undefined) {
     formattedDay = new Date(unixDay * DAY_MS).toISOString().slice(0, 10);
-    if (formattedDayCache.size >= MAX_CACHED_DAYS) formattedDayCache.clear();
     formattedDayCache.set(unixDay, formattedDay);
   }
   return formattedDay;

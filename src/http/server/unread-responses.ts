@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../async/bounded-map.ts';
 import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import type { Connection } from './connection.ts';
 
@@ -71,7 +72,7 @@ export const MIN_LARGE_RESPONSE_BYTES = 64 * 1_024;
  * the quota of unread responses has no capacity for it, the request is rejected before any work is done.
  */
 export class ResponseSizes {
-  readonly #bytesByUserAndRoute = new Map<string, number>();
+  readonly #bytesByUserAndRoute = new BoundedMap<string, number>(MAX_CACHED_SIZES);
 
   expectedBytesOf(userId: number, path: string): number {
     return this.#bytesByUserAndRoute.size === 0 ? 0 : (this.#bytesByUserAndRoute.get(`${userId} ${path}`) ?? 0);
@@ -80,11 +81,7 @@ export class ResponseSizes {
   recordSize(userId: number, path: string, bytes: number): void {
     if (bytes < MIN_LARGE_RESPONSE_BYTES && this.#bytesByUserAndRoute.size === 0) return;
     const userRouteKey = `${userId} ${path}`;
-    this.#bytesByUserAndRoute.delete(userRouteKey);
-    if (bytes < MIN_LARGE_RESPONSE_BYTES) return;
-    const [oldestKey] = this.#bytesByUserAndRoute.keys();
-    if (this.#bytesByUserAndRoute.size >= MAX_CACHED_SIZES && oldestKey !== undefined)
-      this.#bytesByUserAndRoute.delete(oldestKey);
-    this.#bytesByUserAndRoute.set(userRouteKey, bytes);
+    if (bytes < MIN_LARGE_RESPONSE_BYTES) this.#bytesByUserAndRoute.delete(userRouteKey);
+    else this.#bytesByUserAndRoute.set(userRouteKey, bytes);
   }
 }

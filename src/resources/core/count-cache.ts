@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { BoundedMap } from '../../async/bounded-map.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { mapResources, resourceTables, type StandardResourceType } from './resource-tables.ts';
 
@@ -28,7 +29,7 @@ const countCaches = new WeakMap<object, Map<string, CountAtPosition>>();
 export async function countRecords(view: AccountView, resourceType: StandardResourceType): Promise<CountAtPosition> {
   const cacheKey = view.cacheKey;
   if (cacheKey === undefined) return (await countQueries[resourceType](view, {}))[0] ?? ZERO_COUNT;
-  const cache = countCaches.get(cacheKey) ?? new Map<string, CountAtPosition>();
+  const cache = countCaches.get(cacheKey) ?? new BoundedMap<string, CountAtPosition>(MAX_CACHED_COUNTS);
   countCaches.set(cacheKey, cache);
   const countKey = `${view.accountId} ${resourceType}`;
   const cachedCount = cache.get(countKey);
@@ -36,9 +37,7 @@ export async function countRecords(view: AccountView, resourceType: StandardReso
     (cachedCount && (await updateCount(view, resourceType, cachedCount))) ??
     (await countQueries[resourceType](view, {}))[0];
   if (currentCount === undefined) return ZERO_COUNT;
-  cache.delete(countKey);
   cache.set(countKey, currentCount);
-  if (cache.size > MAX_CACHED_COUNTS) cache.delete(cache.keys().next().value ?? '');
   return currentCount;
 }
 

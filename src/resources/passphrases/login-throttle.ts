@@ -1,4 +1,5 @@
 import { computeBackoffMs } from '../../async/backoff.ts';
+import { BoundedMap } from '../../async/bounded-map.ts';
 import type { Clock } from '../../clock.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { Problem } from '../../problems.ts';
@@ -31,7 +32,7 @@ export type LoginAttempt = {
  */
 export class LoginThrottle {
   readonly #clock: Clock;
-  readonly #entries = new Map<string, ThrottleEntry>();
+  readonly #entries = new BoundedMap<string, ThrottleEntry>(MAX_TRACKED_PAIRS);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -58,7 +59,7 @@ export class LoginThrottle {
     if (excessFailures >= 0)
       entry.blockedUntil = now + computeBackoffMs(excessFailures, INITIAL_DELAY_MS, MAX_DELAY_MS);
     entry.expiresAt = Math.max(now, entry.blockedUntil) + FAILURE_WINDOW_MS;
-    this.#storeEntry(entryKey, entry);
+    this.#entries.set(entryKey, entry);
     return {
       verifyPassphrase: async (verify) => {
         const isCorrect = await verify().catch((error: unknown) => {
@@ -80,13 +81,6 @@ export class LoginThrottle {
     return entry === undefined || isStale
       ? { failures: 0, windowStartedAt: now, blockedUntil: 0, expiresAt: 0 }
       : entry;
-  }
-
-  #storeEntry(entryKey: string, entry: ThrottleEntry): void {
-    this.#entries.delete(entryKey);
-    const [oldestKey] = this.#entries.keys();
-    if (this.#entries.size >= MAX_TRACKED_PAIRS && oldestKey !== undefined) this.#entries.delete(oldestKey);
-    this.#entries.set(entryKey, entry);
   }
 }
 

@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { Kysely, type QueryResult, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
+import { BoundedMap } from '../../async/bounded-map.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import { registerRunner, StatementDriver } from '../prepared-queries.ts';
@@ -112,7 +113,7 @@ const adapter = new QueuelessSqliteAdapter();
 export class SqliteConnection {
   readonly database: DatabaseSync;
   readonly queries: Kysely<Tables>;
-  readonly #statements = new Map<string, PreparedStatement>();
+  readonly #statements = new BoundedMap<string, PreparedStatement>(MAX_CACHED_STATEMENTS);
   readonly #mapError: MapError;
   readonly #sharesReadSnapshot: boolean;
   readonly #slicedStatements: SlicedStatements | undefined;
@@ -223,21 +224,10 @@ export class SqliteConnection {
   }
 
   #getStatement(sql: string): PreparedStatement {
-    const cachedStatement = this.#statements.get(sql);
-    if (cachedStatement !== undefined) {
-      this.#statements.delete(sql);
-      this.#statements.set(sql, cachedStatement);
-      return cachedStatement;
-    }
-    const preparedStatement = this.#prepare(sql);
-    this.#statements.set(sql, preparedStatement);
-    if (this.#statements.size > MAX_CACHED_STATEMENTS) {
-      for (const oldestSql of this.#statements.keys()) {
-        this.#statements.delete(oldestSql);
-        break;
-      }
-    }
-    return preparedStatement;
+    const statement = this.#statements.get(sql) ?? this.#prepare(sql);
+    // Set at each use, so that the least recently used statement is evicted.
+    this.#statements.set(sql, statement);
+    return statement;
   }
 
   #prepare(sql: string): PreparedStatement {

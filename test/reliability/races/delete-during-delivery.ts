@@ -1,6 +1,6 @@
 import { setImmediate as waitTick } from 'node:timers/promises';
 import { type SeededRandom, seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
-import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Cleanup } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';

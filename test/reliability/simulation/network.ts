@@ -3,7 +3,7 @@ import type {
   FailureCode,
   LocalErrorCode,
   OutcomeWithoutDuration,
-} from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+} from '../../../src/delivery/dispatcher/retry-policy.ts';
 import { type AttemptRequest, type SendAttempt, withDuration } from '../../../src/delivery/transport/attempt.ts';
 import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';

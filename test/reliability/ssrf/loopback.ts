@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { systemClock } from '../../../src/clock.ts';
-import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import { createAttemptSender } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, parseAllowRules, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import { createTestClock } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { sql } from 'kysely';
-import type { AttemptOutcome, LocalErrorCode } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome, LocalErrorCode } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.ts';
 import type { Store } from '../../../src/store/store.ts';

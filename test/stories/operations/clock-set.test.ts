@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { AttemptOutcome } from '../../../src/delivery/dispatcher/attempt-outcome.ts';
+import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
 import type { Queries } from '../../../src/store/store.ts';
 import { type Tables, tableColumns } from '../../../src/store/tables.ts';
