@@ -1,7 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { AccountWrite } from '../../store/account-scope.ts';
-import { prepareQueryForItems, withRowLocks } from '../../store/prepared-queries.ts';
-import type { BeforeCommitAction, NewPendingDelivery } from '../../store/store.ts';
+import { hasConcurrentWriters, prepareQuery, prepareQueryForItems, withRowLocks } from '../../store/prepared-queries.ts';
+import type { BeforeCommitAction, NewPendingDelivery, Queries } from '../../store/store.ts';
 import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
 import { kindDefinitions, type OccurrenceKind } from './event-kinds.ts';
 
@@ -56,7 +56,10 @@ type PlacedOccurrence = NewOccurrence & {
   readonly now: number;
 };
 
-const buildOccurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
+/** Maximum number of occurrences whose values are each a parameter. */
+const MAX_OCCURRENCES_AS_VALUES = 128;
+
+const buildFactsCte = (occurrences: readonly PlacedOccurrence[]) =>
   sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
     occurrences.map(
       ({ accountId, distanceFromLast, kind, userId, recordId, now }) =>
@@ -64,22 +67,43 @@ const buildOccurrencesCte = (occurrences: readonly PlacedOccurrence[]) =>
     ),
   )})`;
 
-const insertOccurrences = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
-  return sql`
-    with ${buildOccurrencesCte(occurrences)}
+const buildFactsCteFromJson = (json: string) => sql`facts (account_id, back, kind, user_id, record_id, now) as (
+  select "accountId", "distanceFromLast", kind, "userId", "recordId", now from json_to_recordset(${json}::json)
+    as given ("accountId" int8, "distanceFromLast" int8, kind text, "userId" int8, "recordId" int8, now int8))`;
+
+/**
+ * Prepares a statement over a list of occurrences. On PostgreSQL, a long list is sent as one JSON parameter: encoding
+ * a parameter for each of ten thousand occurrences blocks the event loop for 65 ms.
+ */
+function prepareForOccurrences<Row>(
+  build: (factsCte: RawBuilder<unknown>) => RawBuilder<Row>,
+): (queries: Queries, occurrences: readonly PlacedOccurrence[]) => Promise<Row[]> {
+  const runWithValues = prepareQueryForItems((_, occurrences: readonly PlacedOccurrence[]) =>
+    build(buildFactsCte(occurrences)),
+  );
+  const runWithJson = prepareQuery((_, { json }: { readonly json: string }) => build(buildFactsCteFromJson(json)));
+  return (queries, occurrences) =>
+    occurrences.length > MAX_OCCURRENCES_AS_VALUES && hasConcurrentWriters(queries)
+      ? runWithJson(queries, { json: JSON.stringify(occurrences) })
+      : runWithValues(queries, occurrences, {});
+}
+
+const insertOccurrences = prepareForOccurrences(
+  (factsCte) => sql`
+    with ${factsCte}
     insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
     select facts.account_id, positions.position - facts.back, facts.kind, facts.user_id, facts.record_id,
       positions.occurred_at
-    from facts join positions on positions.account_id = facts.account_id`;
-});
+    from facts join positions on positions.account_id = facts.account_id`,
+);
 
 /**
  * Enqueues deliveries like the query of `buildEnqueueQuery`, but for the feed positions that this transaction has
  * allocated.
  */
-const insertPendingDeliveries = prepareQueryForItems((_queries, occurrences: readonly PlacedOccurrence[]) => {
-  return sql<NewPendingDelivery>`
-    with ${buildOccurrencesCte(occurrences)}
+const insertPendingDeliveries = prepareForOccurrences(
+  (factsCte) => sql<NewPendingDelivery>`
+    with ${factsCte}
     insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
     select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
       facts.now
@@ -87,8 +111,8 @@ const insertPendingDeliveries = prepareQueryForItems((_queries, occurrences: rea
       join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
         and hooks.date_ended is null
     order by facts.account_id, facts.back desc
-    returning hook_id, delivery_id, position, kind, record_id, created_at`;
-});
+    returning hook_id, delivery_id, position, kind, record_id, created_at`,
+);
 
 /** The occurrences that one write has recorded. */
 type AccountOccurrences = {
@@ -136,8 +160,8 @@ const insertOccurrencesAndDeliveries: BeforeCommitAction<AccountOccurrences> = a
   const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kindDefinitions[kind].isSubscribable);
   const [allocatedAccounts, , newPendingDeliveries] = await Promise.all([
     allocatePositions(queries, accountAllocations, {}),
-    insertOccurrences(queries, placedOccurrences, {}),
-    insertPendingDeliveries(queries, subscribableOccurrences, {}),
+    insertOccurrences(queries, placedOccurrences),
+    insertPendingDeliveries(queries, subscribableOccurrences),
   ]);
   if (allocatedAccounts.length !== accountAllocations.length) throw new Error('an account has no position');
   events.addPendingDeliveries(newPendingDeliveries);
