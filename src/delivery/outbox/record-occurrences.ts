@@ -1,6 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import { AccountWrite } from '../../store/account-scope.ts';
-import { hasConcurrentWriters, prepareQuery, prepareQueryForItems, withRowLocks } from '../../store/prepared-queries.ts';
+import {
+  hasConcurrentWriters,
+  prepareQuery,
+  prepareQueryForItems,
+  withRowLocks,
+} from '../../store/prepared-queries.ts';
 import type { BeforeCommitAction, NewPendingDelivery, Queries } from '../../store/store.ts';
 import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
 import { kindDefinitions, type OccurrenceKind } from './event-kinds.ts';
