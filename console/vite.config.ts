@@ -32,8 +32,6 @@ const calendarAsModule: Plugin = {
   },
 };
 
-const SERVICE_URL = process.env.CARILLON_BASE_URL ?? 'http://127.0.0.1:8080';
-
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   // Use relative URLs, because the console may be served below a path prefix.
@@ -50,5 +48,4 @@ export default defineConfig({
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  server: { proxy: { '/console': SERVICE_URL, '/v2': SERVICE_URL } },
 });

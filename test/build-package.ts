@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { tscPath } from './toolbox.ts';
+import { tscPath } from './install.ts';
 
 // Compiles the package in the current folder into its `dist`. Packages contain JavaScript, because Node does
 // not strip types below node_modules.

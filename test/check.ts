@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { biomePath, tscPath } from './toolbox.ts';
+import { biomePath, tscPath } from './install.ts';
 
 // Every change must pass these checks in addition to the tests: types, lint, format, derived documents.
 const root = fileURLToPath(new URL('..', import.meta.url));

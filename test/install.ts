@@ -20,5 +20,11 @@ export function install(folder: URL): void {
   writeFileSync(stamp, lockHash);
 }
 
+const toolPath = (name: string) => fileURLToPath(new URL(`./node_modules/.bin/${name}`, import.meta.url));
+
+/** Paths of the tools in test/package.json. */
+export const tscPath = toolPath('tsc');
+export const biomePath = toolPath('biome');
+
 // Run directly, installs the tools for tests, checks and builds by test/package-lock.json.
 if (import.meta.main) install(new URL('./', import.meta.url));

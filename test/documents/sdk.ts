@@ -11,7 +11,7 @@ import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { QueryParameter } from '../../src/http/routes/query-parameters.ts';
 import { type HttpMethod, idNamesOf, type Route } from '../../src/http/routes/route.ts';
-import { biomePath } from '../toolbox.ts';
+import { biomePath } from '../install.ts';
 
 import { type DerivedDocument, derivedNotice } from './markdown.ts';
 

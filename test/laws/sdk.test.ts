@@ -15,6 +15,7 @@ import { problems } from '../../src/problems.ts';
 import type { publicInvitationFields } from '../../src/resources/invitations/invitations.ts';
 import { MAX_SCANNED_OCCURRENCES } from '../../src/resources/notifications/notifications.ts';
 import type { signInInputFields, signInResponseFields } from '../../src/resources/sessions/sessions.ts';
+import { tscPath } from '../install.ts';
 import { apiRoutes, consoleOnlyRoutes } from '../kit/api/routes.ts';
 import {
   OPTIONS,
@@ -26,7 +27,6 @@ import {
   typeAssertionsOf,
 } from '../kit/api/sdk-calls.ts';
 import { createTemporaryFolder, type Json } from '../kit/service/service.ts';
-import { tscPath } from '../toolbox.ts';
 import { root, sourcesBelow } from './source.ts';
 
 const controller = new AbortController();
