@@ -5,12 +5,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
-import { setImmediate as nextIteration, setTimeout as wait } from 'node:timers/promises';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { runCarillon, serve } from '../../../test/kit/service/command.ts';
 import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import { environmentVariableOf, options } from '../../config/options.ts';
-import { createCollector } from './memory.ts';
 
 /** Runs `carillon serve`, which must fail with exit status 1 and one line per reason on standard error. */
 async function assertStartFails(args: readonly string[], lines: readonly RegExp[], environment = {}, cwd?: string) {
@@ -233,38 +231,4 @@ describe('carillon serve', { concurrency: 3 }, () => {
       assert.ok(words.includes(defaultText), flag);
     }
   });
-});
-
-test('a full collection is requested above the limit of memory, and not before the heap has grown again', async () => {
-  const mebibyte = 1_024 * 1_024;
-  assert.equal(await createCollector(process.memoryUsage.rss() + 200 * mebibyte)(), false);
-
-  /** Allocates short-lived objects, as requests do, until the promise is settled. */
-  const allocateUntil = async <T>(promise: Promise<T>): Promise<T> => {
-    let isSettled = false;
-    const settled = promise.finally(() => {
-      isSettled = true;
-    });
-    while (!isSettled) {
-      Array.from({ length: 10_000 }, (_, index) => ({ index }));
-      await nextIteration();
-    }
-    return settled;
-  };
-  // Collections of the young generation do not find old objects, which have survived two of them.
-  const holder: { object?: object } = { object: {} };
-  const object = new WeakRef(holder.object ?? {});
-  await allocateUntil(wait(300));
-  delete holder.object;
-  await allocateUntil(wait(100));
-  assert.ok(object.deref() !== undefined, 'collected without a full collection');
-  await nextIteration();
-
-  const collectIfLarge = createCollector(mebibyte);
-  assert.equal(await allocateUntil(collectIfLarge()), true);
-  assert.ok(object.deref() === undefined, 'not collected');
-  assert.equal(await allocateUntil(collectIfLarge()), false, 'little was allocated since');
-  const kept = Array.from({ length: 3_000_000 }, (_, index) => ({ index }));
-  assert.equal(await allocateUntil(collectIfLarge()), true);
-  assert.equal(kept.length, 3_000_000);
 });

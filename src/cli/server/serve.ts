@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../clock.ts';
 import { type Config, findUnknownVariables, loadConfig } from '../../config/load.ts';
 import { environmentVariableOf, type Option, type OptionName, options } from '../../config/options.ts';
 import { buildInvitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
 import { connectionVariableNames } from '../client/connect.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
-import { limitGarbage, restoreYoungGeneration } from './memory.ts';
+import { restoreYoungGeneration } from './memory.ts';
 
 /** Registers the command `carillon serve`. */
 export function addServeCommand(program: Command): void {
@@ -23,7 +22,6 @@ export function addServeCommand(program: Command): void {
       stderr.print(`${variableName} is set but is not an option of Carillon; see carillon serve --help.`);
     }
     printStartupInfo(await servicePromise);
-    void limitGarbage(systemClock);
   });
 }
 
