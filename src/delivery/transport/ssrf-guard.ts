@@ -85,8 +85,8 @@ const METADATA_HOST_NAMES = new Set([
 /**
  * The SSRF guard: decides which targets may be contacted, when a hook is created and again at each connection
  * (C11, C17), which also stops DNS rebinding. A target is forbidden if any address of its name is private,
- * loopback, link-local or otherwise not public, unless the operator allows it. `isLoopbackAllowed` allows 127.0.0.0/8 and ::1 for a service that only
- * listens on loopback.
+ * loopback, link-local or otherwise not public, unless the operator allows it. `isLoopbackAllowed` allows 127.0.0.0/8
+ * and ::1 for a service that only listens on loopback.
  */
 export function createSsrfGuard({
   resolve,

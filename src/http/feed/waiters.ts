@@ -50,8 +50,8 @@ export class FeedWaiter {
   }
 
   /**
-   * Waits at most `waitMs` for a wake-up, as a long poll or stream does. Does not wait if a wake-up has happened since the last `beginReading`.
-   * Returns whether there was a wake-up.
+   * Waits at most `waitMs` for a wake-up, as a long poll or stream does. Does not wait if a wake-up has happened since
+   * the last `beginReading`. Returns whether there was a wake-up.
    */
   async sleep(clock: Clock, waitMs: number): Promise<boolean> {
     if (this.#isWoken || this.#isEnded) return true;

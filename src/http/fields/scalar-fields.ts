@@ -208,8 +208,8 @@ export const numberFlag = (description: string): Field<number, 'writable'> => ({
 });
 
 /**
- * Parses a number from 0 to `max`, or the text of one with at most as many digits as `max` before the point; undefined for
- * anything else.
+ * Parses a number from 0 to `max`, or the text of one with at most as many digits as `max` before the point; undefined
+ * for anything else.
  */
 function parseNumber(value: unknown, max: number): number | undefined {
   const [, digits] = typeof value === 'string' ? (/^(\d+)(?:\.\d+)?$/.exec(value) ?? []) : [];

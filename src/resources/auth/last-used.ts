@@ -64,7 +64,8 @@ export class LastUsedTracker {
     if (this.#pendingIds.size === 0) return;
     const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
     this.#pendingIds.clear();
-    // A failed write must not fail a request. It loses one time of use; a use after MIN_LAST_USED_AGE_MS is written again.
+    // A failed write must not fail a request. It loses one time of use; a use after MIN_LAST_USED_AGE_MS is written
+    // again.
     const writePromise = store.write(({ queries }) => writeLastUsed(queries, ids, usedAt)).catch(onWriteFailed);
     this.#activeWrite = writePromise;
     await writePromise;

@@ -98,9 +98,9 @@ class GroupWriteTx implements Tx {
 /**
  * Group commit: the only writer of an SQLite file. Writes that are waiting at the same time run one after another in
  * one transaction, each in its own savepoint, and all resolve after the single fsync of its commit. Accounts are
- * scheduled round-robin, in each account its users, so that none waits for all queued writes of another one. A write that fails rolls
- * back to its savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load shedding: if
- * MAX_WAITING_WRITES writes are waiting, further ones are rejected with `overloaded`.
+ * scheduled round-robin, in each account its users, so that none waits for all queued writes of another one. A write
+ * that fails rolls back to its savepoint, and the other writes commit. `beforeCommit` actions run once per group. Load
+ * shedding: if MAX_WAITING_WRITES writes are waiting, further ones are rejected with `overloaded`.
  *
  * `onFatal` is called when the outcome of a commit is unknown (an I/O error) or the file is corrupt: the writes of that
  * group never resolve, and the process must exit and recover at its next start. It is also called, once, when the
