@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { createServer } from 'vite';
 
-// Starts the service, which restarts when a file of it changes, and the console with hot reload. Both have the address
-// of the console: it passes calls on to the service.
+// Starts the service, which restarts when a file of it changes, and the console with hot reload. The server of
+// the console forwards API calls to the service, so the browser uses one address for both.
 const root = fileURLToPath(new URL('..', import.meta.url));
 const servicePort = process.env.CARILLON_PORT ?? '8080';
 const serviceUrl = `http://127.0.0.1:${servicePort}`;

@@ -87,12 +87,12 @@ export class AccountView {
   }
 
   /** Selects from a table whose name is known only at run time; its columns are not checked by the compiler. */
-  selectFromAny(table: AccountTable): SelectQueryBuilder<AnyTables, string, object> {
+  selectFromDynamic(table: AccountTable): SelectQueryBuilder<DynamicTables, string, object> {
     return this.#select(table);
   }
 
-  #select(table: string): UntypedQuery<object> {
-    return untyped(this.#queries).selectFrom(table).where(`${table}.account_id`, '=', this.accountId);
+  #select(table: string): DynamicQuery<object> {
+    return withDynamicTables(this.#queries).selectFrom(table).where(`${table}.account_id`, '=', this.accountId);
   }
 }
 
@@ -154,7 +154,10 @@ export class AccountWrite extends AccountView {
   }
 
   /** Inserts into a table whose name is known only at run time. */
-  insertIntoAny(table: AccountTable, rows: readonly object[]): InsertQueryBuilder<AnyTables, string, InsertResult> {
+  insertIntoDynamic(
+    table: AccountTable,
+    rows: readonly object[],
+  ): InsertQueryBuilder<DynamicTables, string, InsertResult> {
     return this.#insert(table, rows);
   }
 
@@ -163,11 +166,11 @@ export class AccountWrite extends AccountView {
    * creation uses it.
    */
   insertRow<T extends AccountTable>(table: T, row: RowToInsert<T>): Promise<Selectable<Tables[T]>> {
-    return this.insertRowIntoAny(table, row) as Promise<Selectable<Tables[T]>>;
+    return this.insertRowIntoDynamic(table, row) as Promise<Selectable<Tables[T]>>;
   }
 
   /** Inserts one row into a table whose name is known only at run time, and returns it as stored. */
-  async insertRowIntoAny(table: AccountTable, row: object): Promise<Record<string, unknown>> {
+  async insertRowIntoDynamic(table: AccountTable, row: object): Promise<Record<string, unknown>> {
     const columns = ['account_id', ...Object.keys(row)];
     const runInsert = getPreparedInsert(table, columns);
     const [storedRow] = await runInsert(this.#tx.queries, { ...row, account_id: this.accountId });
@@ -180,7 +183,7 @@ export class AccountWrite extends AccountView {
   }
 
   /** Updates a table whose name is known only at run time. */
-  updateAny(table: MutableTable): UpdateQueryBuilder<AnyTables, string, string, UpdateResult> {
+  updateDynamic(table: MutableTable): UpdateQueryBuilder<DynamicTables, string, string, UpdateResult> {
     return this.#update(table);
   }
 
@@ -189,32 +192,32 @@ export class AccountWrite extends AccountView {
   }
 
   /** Deletes from a table whose name is known only at run time. */
-  deleteFromAny(table: MutableTable): DeleteQueryBuilder<AnyTables, string, DeleteResult> {
+  deleteFromDynamic(table: MutableTable): DeleteQueryBuilder<DynamicTables, string, DeleteResult> {
     return this.#delete(table);
   }
 
-  #insert(table: string, rows: readonly object[]): InsertQueryBuilder<AnyTables, string, InsertResult> {
+  #insert(table: string, rows: readonly object[]): InsertQueryBuilder<DynamicTables, string, InsertResult> {
     const values = rows.map((row) => ({ ...row, account_id: this.accountId }));
-    return untyped(this.#tx.queries).insertInto(table).values(values);
+    return withDynamicTables(this.#tx.queries).insertInto(table).values(values);
   }
 
-  #update(table: string): UpdateQueryBuilder<AnyTables, string, string, UpdateResult> {
-    return untyped(this.#tx.queries).updateTable(table).where(`${table}.account_id`, '=', this.accountId);
+  #update(table: string): UpdateQueryBuilder<DynamicTables, string, string, UpdateResult> {
+    return withDynamicTables(this.#tx.queries).updateTable(table).where(`${table}.account_id`, '=', this.accountId);
   }
 
-  #delete(table: string): DeleteQueryBuilder<AnyTables, string, DeleteResult> {
-    return untyped(this.#tx.queries).deleteFrom(table).where(`${table}.account_id`, '=', this.accountId);
+  #delete(table: string): DeleteQueryBuilder<DynamicTables, string, DeleteResult> {
+    return withDynamicTables(this.#tx.queries).deleteFrom(table).where(`${table}.account_id`, '=', this.accountId);
   }
 }
 
 /** The tables as the query builder sees them when their names are known only at run time. */
-export type AnyTables = Record<string, Record<string, unknown>>;
+export type DynamicTables = Record<string, Record<string, unknown>>;
 
 /** A query whose tables and columns are not checked by the compiler. */
-export type UntypedQuery<Row> = SelectQueryBuilder<AnyTables, string, Row>;
+export type DynamicQuery<Row> = SelectQueryBuilder<DynamicTables, string, Row>;
 
 /** Kysely cannot infer the types of a table that is a type parameter, so its builder is used without types here. */
-const untyped = (queries: Queries) => queries as QueryCreator<AnyTables>;
+const withDynamicTables = (queries: Queries) => queries as QueryCreator<DynamicTables>;
 
 type PreparedInsert = ReturnType<typeof prepareBatchedInsert>;
 

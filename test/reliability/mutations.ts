@@ -60,8 +60,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/store/account-scope.ts',
     changes: [
       [
-        '#select(table: string): UntypedQuery<object> {',
-        "#select(table: string): UntypedQuery<object> { if (table !== '') return untyped(this.#queries).selectFrom(table);",
+        '#select(table: string): DynamicQuery<object> {',
+        "#select(table: string): DynamicQuery<object> { if (table !== '') return untyped(this.#queries).selectFrom(table);",
       ],
     ],
     caughtBy: {
@@ -435,8 +435,8 @@ export const mutations: readonly Mutation[] = [
     file: 'src/resources/core/recurring-tasks.ts',
     changes: [
       [
-        "await write.updateAny(table).set({ recurring: '' })",
-        'await write.updateAny(table).set({ recurring: period })',
+        "await write.updateDynamic(table).set({ recurring: '' })",
+        'await write.updateDynamic(table).set({ recurring: period })',
       ],
     ],
     caughtBy: {

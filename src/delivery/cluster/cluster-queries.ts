@@ -11,6 +11,7 @@ export function buildClaimableCondition(nodeId: number): Expression<SqlBool> {
   return buildFreeForNodeCondition(nodeId, sql.ref<number>('hooks.lease_owner'));
 }
 
+/** SQL condition like `buildClaimableCondition`, for any column with the id of a node (0: none). */
 export function buildFreeForNodeCondition(nodeId: number, ownerColumn: Expression<number>): Expression<SqlBool> {
   return sql<SqlBool>`(${ownerColumn} in (0, ${nodeId})
     or not exists (select 1 from nodes where nodes.node_id = ${ownerColumn}))`;
@@ -83,7 +84,7 @@ export async function evictNode(tx: Tx, nodeId: number, heartbeat: number): Prom
   return deletedNodes.length === 0 ? undefined : freeAllLeases(tx, nodeId);
 }
 
-/** Returns the hooks that another node leases and has not acknowledged the end or the new secrets of. */
+/** Returns the hooks leased by another node that has not yet acknowledged their end or their new secrets. */
 export async function findUnacknowledgedHooks(
   read: Queries,
   nodeId: number,

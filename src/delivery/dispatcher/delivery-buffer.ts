@@ -250,7 +250,7 @@ export class DeliveryBuffer {
     );
   }
 
-  /** A delivery is never in flight twice at the same time. */
+  /** Returns the index of the first delivery that is not in flight, or -1. */
   #findNextIndex(rows: readonly PendingDelivery[]): number {
     return rows.findIndex((row) => !this.#inFlightAttempts.has(row.deliveryId));
   }

@@ -122,6 +122,35 @@ for (const { test, database } of everyStore) {
     };
   }
 
+  test('C20 many occurrences of one write have consecutive positions and deliveries, in their order', async (t) => {
+    const { store, inAccount, settled } = await startDispatcher(t);
+    const kinds = ['new_event', 'new_client', 'new_event'] as const;
+    const occurrences = Array.from({ length: 300 }, (_, index) => {
+      const kind = kinds[index % kinds.length] ?? 'new_event';
+      return { kind, recordId: 1_000 - index, userId: 1 };
+    });
+    await inAccount(async (write) => recordOccurrences(write, occurrences));
+    const stored = await store.read
+      .selectFrom('occurrences')
+      .select(['position', 'kind', 'record_id'])
+      .orderBy('position')
+      .execute();
+    assert.deepEqual(
+      stored,
+      occurrences.map(({ kind, recordId }, index) => ({ position: index + 1, kind, record_id: recordId })),
+    );
+    await eventually(settled, (count) => count === 200);
+    const sent = await store.read
+      .selectFrom('finalized_deliveries')
+      .select(['position', 'kind', 'record_id'])
+      .orderBy('delivery_id')
+      .execute();
+    assert.deepEqual(
+      sent,
+      stored.filter(({ kind }) => kind === 'new_event'),
+    );
+  });
+
   test('C20 a delivery that becomes pending during a prefetch is sent immediately, not after the next poll', async (t) => {
     const { between, attempted, happen, settled, clock } = await startDispatcher(t);
     const reading = between.delayNext('pending_deliveries');

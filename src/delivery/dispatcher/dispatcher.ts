@@ -139,7 +139,7 @@ export class Dispatcher {
     await this.#drain();
     await this.#claimLoop.waitForCurrentClaim();
     for (const queue of this.#claimLoop.queues()) {
-      queue.replaceRetryTimer();
+      queue.cancelRetryTimer();
       this.#attemptRunner.closeConnections(queue);
     }
     await this.#completer.waitUntilCommitted();

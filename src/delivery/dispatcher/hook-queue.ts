@@ -46,9 +46,8 @@ export type HookSource = DeliverySource & { findSecrets(): Promise<readonly Sign
 type CommittedResult = Pick<Completion, 'generation' | 'deliveryState' | 'pendingDelivery'>;
 
 /**
- * The queue of one hook, in the memory of the node that holds its lease. The prefetcher fills it, the dispatcher starts
- * what it returns and applies decisions, the completer commits its results. `QueueStatus` shows what it waits for; the
- * table of `applyDecision` in `hook-health.ts` shows how decisions change failures, backoff, pause and concurrency.
+ * The queue of one hook, in the memory of the node that holds its lease. It returns the next delivery to attempt, and
+ * decides after each attempt whether to complete, to retry or to pause (`applyDecision` in `hook-health.ts`).
  *
  * Up to `concurrencyLimit` attempts are in flight at a time. After a failure, they start one at a time, the delivery that
  * failed first before the others (C18). Manual attempts start before all pending deliveries, also during a backoff (X1).
@@ -73,7 +72,6 @@ export class HookQueue {
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   #lastUsedAt: number;
   #hasEnded = false;
-  /** Cancels the retry timer. */
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -253,7 +251,7 @@ export class HookQueue {
    */
   end(): void {
     this.#hasEnded = true;
-    this.replaceRetryTimer();
+    this.cancelRetryTimer();
     this.#abortUnsent();
   }
 
@@ -266,9 +264,13 @@ export class HookQueue {
     this.#abortUnsent();
   }
 
-  /** Cancels the current retry timer, and keeps the function that cancels the new one, if there is one. */
-  replaceRetryTimer(cancelTimer: () => void = () => undefined): void {
+  cancelRetryTimer(): void {
     this.#cancelTimer();
+  }
+
+  /** Cancels the current retry timer, and keeps the function that cancels the new one. */
+  replaceRetryTimer(cancelTimer: () => void): void {
+    this.cancelRetryTimer();
     this.#cancelTimer = cancelTimer;
   }
 

@@ -56,7 +56,9 @@ export function startRetention(
   };
 }
 
-/** Drops old deliveries, attempts, feed entries (occurrences), hooks, receipts and alerts; returns the number of rows. */
+/**
+ * Drops old deliveries, attempts, feed entries (occurrences), hooks, receipts and alerts. Returns the number of rows.
+ */
 export async function applyRetention(
   store: Store,
   now: number,

@@ -23,7 +23,10 @@ export function parseSecrets(column: string | null): readonly SigningSecret[] {
   return column === null ? NO_SECRETS : JSON.parse(column);
 }
 
-/** Rotates the secrets: adds a new one in front. The current secrets stay valid for `overlapMs`, unless they expire earlier. */
+/**
+ * Rotates the secrets: adds a new one in front. The current secrets stay valid for `overlapMs`, unless they expire
+ * earlier.
+ */
 export function addSecret(
   currentSecrets: readonly SigningSecret[],
   { secret, now, overlapMs }: { readonly secret: string; readonly now: number; readonly overlapMs: number },

@@ -14,7 +14,7 @@ import {
   type StoredRecordOf,
   serializeRecord,
 } from '../fields/field.ts';
-import type { RouteHead } from '../routes/define-routes.ts';
+import { type RouteHead, routeHeadOf } from '../routes/define-routes.ts';
 import { MAX_RECORDS_PER_PAGE, pagingParameters } from '../routes/pagination.ts';
 import {
   type ParsedParameters,
@@ -82,9 +82,7 @@ export function defineFeedRoute<Path extends string, P extends QueryParameters, 
   },
 ): Route {
   return {
-    path: definition.path,
-    description: definition.description,
-    permission: definition.permission,
+    ...routeHeadOf(definition),
     problems: [...(definition.problems ?? []), 'cursor_gone'],
     method: 'GET',
     parameters: { ...feedParameters, ...definition.parameters },

@@ -255,7 +255,8 @@ export function defineActionRoute<Path extends string, F extends Fields>(
   };
 }
 
-function routeHeadOf(definition: RouteHead<string>) {
+/** Returns the properties that every route has from its definition. */
+export function routeHeadOf(definition: RouteHead<string>) {
   return {
     path: definition.path,
     description: definition.description,

@@ -15,7 +15,7 @@ export async function executeSteps(
   const { reply, deps, caller, input, idempotentCall } = context;
   const view = createAccountView(caller, deps);
   const runStep = <T>(work: (write: AccountWrite, tx: Tx) => Promise<T>) => writeAsCaller(context, 'exclusive', work);
-  // The steps may take long and use little memory, so they hold no slot.
+  // The steps take long, so they hold no slot that other requests wait for.
   deps.requestSlots.releaseSlot(reply);
   const routeResult = await replayOrRun(idempotentCall, deps.inProgressCalls, view, async () => {
     const stepsResult = await route.run({ view, write: runStep }, caller, input);

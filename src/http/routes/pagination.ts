@@ -27,7 +27,7 @@ export type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlic
  */
 export type Page<Row> = {
   readonly slices: PageSlices<Row>;
-  /** Whether the page has more than one slice. Such a page needs a permit before it is loaded (see `createLargePageSemaphore`). */
+  /** Whether the page has more than one slice: it needs a permit before it is loaded (`createLargePageSemaphore`). */
   readonly isLarge?: boolean;
   /** Number of records on all pages. */
   readonly total: number;

@@ -37,8 +37,8 @@ export type RouteGroupDeps = MountDeps & {
 };
 
 /** A route with precomputed properties, which depend on all routes of its group. */
-export type CompiledRoute<SomeRoute extends Route = Route> = {
-  readonly route: SomeRoute;
+export type CompiledRoute = {
+  readonly route: Route;
   readonly pathIdNames: readonly string[];
   /** The GET route to whose response the preconditions of a change apply. */
   readonly representationRoute: ReturnType<typeof findRepresentationRoute>;
@@ -61,24 +61,13 @@ export type RequestContext = {
 
 /** Creates the context of a request whose caller is authorized and whose body has been received. */
 export function createRequestContext(
-  {
-    request,
-    reply,
-    compiledRoute,
-    deps,
-    caller,
-    input,
-  }: Omit<RequestContext, 'preconditions' | 'idempotentCall' | 'responseCapacity'>,
+  parts: Omit<RequestContext, 'preconditions' | 'idempotentCall' | 'responseCapacity'>,
   hashWithPrefix: ParsedBody['hashWithPrefix'] | undefined,
 ): RequestContext {
-  const { route } = compiledRoute;
+  const { request, deps, caller, input } = parts;
+  const { route } = parts.compiledRoute;
   return {
-    request,
-    reply,
-    compiledRoute,
-    deps,
-    caller,
-    input,
+    ...parts,
     preconditions: route.supportsPreconditions ? readPreconditions(request.raw) : undefined,
     // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
     idempotentCall:

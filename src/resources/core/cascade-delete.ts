@@ -64,7 +64,7 @@ async function deleteSelectedRecords(
       occurrences.push(...cascadedOccurrences);
     }
     if (canHaveAssignees(resourceType)) await removeAssignees(write, resourceType, ids);
-    await write.deleteFromAny(resourceTables[resourceType]).where(key, 'in', ids).execute();
+    await write.deleteFromDynamic(resourceTables[resourceType]).where(key, 'in', ids).execute();
     const unrecordedIds = ids.filter((id) => !recordedIds.has(id));
     occurrences.push(...toOccurrences(kind, unrecordedIds, caller));
   }
@@ -81,7 +81,7 @@ async function clearReferences(
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
     await write
-      .updateAny(resourceTables[resourceType])
+      .updateDynamic(resourceTables[resourceType])
       .set({ [column]: 0, date_modified: write.now })
       .where(resourceTypes[resourceType].key, 'in', ids)
       .execute();

@@ -16,7 +16,7 @@ import {
 } from '../../http/routes/query-parameters.ts';
 import type { Caller } from '../../permissions.ts';
 import { notFound } from '../../problems.ts';
-import { AccountView, type AccountWrite, type UntypedQuery } from '../../store/account-scope.ts';
+import { AccountView, type AccountWrite, type DynamicQuery } from '../../store/account-scope.ts';
 import { tableColumns } from '../../store/tables.ts';
 import { resolveOwnerId } from '../users/lookup.ts';
 import { type Assignees, addAssigneesToPage, canHaveAssignees, loadAssignees, setAssignees } from './assignments.ts';
@@ -45,7 +45,7 @@ export type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fi
   /** Sort orders that a request can name, with their description. Without such an order the list is sorted by id. */
   readonly orders?: { readonly description: string; readonly byName: RequestedOrders };
   /** Builds the query for the records. Needed only if the response has more fields than the table has columns. */
-  readonly select?: (view: AccountView) => UntypedQuery<QueriedRecord<RecordFields>>;
+  readonly select?: (view: AccountView) => DynamicQuery<QueriedRecord<RecordFields>>;
   /** Throws if fields contradict each other. `oldRecord` is the stored record on a change, undefined on creation. */
   readonly requireConsistency?: (input: ChangeInput<ChangeFields>, oldRecord?: QueriedRecord<RecordFields>) => void;
   /** Converts the input to column values. By default, the input itself is stored. */
@@ -140,7 +140,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
   const totalOrdersByName = toTotalOrders(options.orders?.byName ?? {}, numberKey(idColumn));
   const orderParameter =
     options.orders && enumParameter(options.orders.description, Object.keys(options.orders.byName));
-  const selectRecords = options.select ?? ((view: AccountView) => view.selectFromAny(table).selectAll(table));
+  const selectRecords = options.select ?? ((view: AccountView) => view.selectFromDynamic(table).selectAll(table));
   const rowHasAllFields = options.select === undefined && !canHaveAssignees(resourceType);
 
   const listRecords = createListFunction(resourceType, filters, selectRecords, findLongTextColumns(fields, table));
@@ -182,7 +182,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         parentType ? { ...input, [resourceTypes[parentType].key]: parentId } : input,
       );
       const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), caller.userId);
-      const row = await write.insertRowIntoAny(table, {
+      const row = await write.insertRowIntoDynamic(table, {
         ...(await toColumns(await fillInReferences(), undefined, write)),
         user_id,
         date_created: write.now,
@@ -203,7 +203,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       const user_id = await resolveOwnerId(write, caller, Number(requestedOwnerId ?? 0), Number(oldRecord.user_id));
       const newValues = await toColumns(await fillInReferences(oldRecord), oldRecord, write);
       const row = await write
-        .updateAny(table)
+        .updateDynamic(table)
         .set({ ...newValues, user_id, date_modified: write.now })
         .where(key, '=', recordId)
         .returningAll()

@@ -8,7 +8,7 @@ import {
   type PageSlice,
 } from '../../http/routes/pagination.ts';
 import type { ParsedParameters, QueryParameters } from '../../http/routes/query-parameters.ts';
-import { AccountView, type AnyTables, type UntypedQuery } from '../../store/account-scope.ts';
+import { AccountView, type DynamicQuery, type DynamicTables } from '../../store/account-scope.ts';
 import { type CountAtPosition, countRecords } from './count-cache.ts';
 import { type BoundFilter, bindFilters, type Filters } from './filters.ts';
 import { idColumnOf, resourceTables, type StandardResourceType } from './resource-tables.ts';
@@ -31,8 +31,8 @@ import {
  * @param recordQuery the same query with all response fields
  */
 export async function loadPage<Row>(
-  baseQuery: UntypedQuery<object>,
-  recordQuery: UntypedQuery<Row>,
+  baseQuery: DynamicQuery<object>,
+  recordQuery: DynamicQuery<Row>,
   order: ListOrder,
   conditions: readonly Expression<SqlBool>[],
   paging: PageRequest,
@@ -108,7 +108,7 @@ type PreparedListQueries<Row> = {
   ) => Promise<SortKeyValues | undefined>;
 };
 
-type ListQuery<Row> = SelectQueryBuilder<AnyTables, string, Row>;
+type ListQuery<Row> = SelectQueryBuilder<DynamicTables, string, Row>;
 type BuildQuery<Row> = (view: AccountView, values: ListQueryValues) => ListQuery<Row>;
 type ApplyFilters = <Row>(query: ListQuery<Row>, values: ListQueryValues) => ListQuery<Row>;
 
@@ -208,7 +208,7 @@ function prepareListQueries<Row extends object>(
       query,
     );
   const buildBaseQuery: BuildQuery<object> = (view, values) =>
-    applyFilters(view.selectFromAny(resourceTables[recordQueries.resourceType]), values);
+    applyFilters(view.selectFromDynamic(resourceTables[recordQueries.resourceType]), values);
   const loadCount = prepareReplannedQuery((view, values) =>
     buildBaseQuery(view, values).select(sql<number>`count(*)`.as('total')),
   );
@@ -231,7 +231,7 @@ function prepareListQueries<Row extends object>(
 export function createListFunction<F extends Filters, Row extends object>(
   resourceType: StandardResourceType,
   filters: F,
-  buildRecordQuery: (view: AccountView) => UntypedQuery<Row>,
+  buildRecordQuery: (view: AccountView) => DynamicQuery<Row>,
   longTextColumns: readonly string[],
 ): (
   view: AccountView,

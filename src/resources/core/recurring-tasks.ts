@@ -63,9 +63,9 @@ async function createNextRecord(
   id: number,
 ): Promise<NewOccurrence[]> {
   const [table, { key }] = [resourceTables[resourceType], resourceTypes[resourceType]];
-  const rows = await write.selectFromAny(table).selectAll(table).where(`${table}.${key}`, '=', id).execute();
+  const rows = await write.selectFromDynamic(table).selectAll(table).where(`${table}.${key}`, '=', id).execute();
   const newOccurrences = await insertOpenCopies(write, resourceType, period, rows);
-  await write.updateAny(table).set({ recurring: '' }).where(key, '=', id).execute();
+  await write.updateDynamic(table).set({ recurring: '' }).where(key, '=', id).execute();
   return newOccurrences;
 }
 
@@ -87,7 +87,7 @@ async function insertOpenCopies(
       ...timestampColumns,
     },
   }));
-  const createdRows = await write.insertIntoAny(resourceTables[resourceType], copies).returning(key).execute();
+  const createdRows = await write.insertIntoDynamic(resourceTables[resourceType], copies).returning(key).execute();
   // Both databases assign ids in insertion order, but may return the rows in any order.
   const copyIds = createdRows.map((row) => Number(row[key])).sort((one, other) => one - other);
   await copyAssignees(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), copyIds[index] ?? 0])));

@@ -24,7 +24,7 @@ const recordQueriesByType = mapResources((resourceType) =>
   AccountView.prepareBatchedSelect({ id: 'int8' }, (view, { id }: { readonly id: number }) => {
     const [table, column] = [resourceTables[resourceType], idColumnOf(resourceType)];
     return view
-      .selectFromAny(table)
+      .selectFromDynamic(table)
       .select([column, ...copiedColumnsOf(resourceType).map((copiedColumn) => `${table}.${copiedColumn}`)])
       .where(column, '=', id);
   }),
@@ -144,7 +144,7 @@ export async function cascadeReferenceChanges(
     const recordId = Number(oldRecord[resourceTypes[resourceType].key]);
     for await (const ids of loadIdBatches(write, referringType, field, [recordId])) {
       await write
-        .updateAny(resourceTables[referringType])
+        .updateDynamic(resourceTables[referringType])
         .set({ ...dependentColumns, date_modified: write.now })
         .where(resourceTypes[referringType].key, 'in', ids)
         .execute();

@@ -52,7 +52,7 @@ export async function* loadIdBatches(
 ): AsyncGenerator<number[], void> {
   const [table, idColumn] = [resourceTables[resourceType], idColumnOf(resourceType)];
   const orderedIdQuery = view
-    .selectFromAny(table)
+    .selectFromDynamic(table)
     .where(`${table}.${column}`, 'in', values)
     .select(`${idColumn} as id`)
     .orderBy('id')
