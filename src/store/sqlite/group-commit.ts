@@ -54,10 +54,7 @@ class GroupWriteTx implements Tx {
   readonly #group: PendingCommit;
   #pipelinedQueries: Promise<unknown>[] | undefined;
 
-  /**
-   * @param ownCommit the commit events and actions of this write; they join those of the `group` unless the write is
-   *   rolled back
-   */
+  /** @param ownCommit the commit events and actions of this write; they join the `group` unless it is rolled back */
   constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
     this.queries = queries;
     this.events = ownCommit.commitEvents;
