@@ -7,13 +7,15 @@ import { createServer } from 'vite';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const servicePort = process.env.CARILLON_PORT ?? '8080';
 const serviceUrl = `http://127.0.0.1:${servicePort}`;
+// Not `/calendar` itself, only the documents that calendar programs poll.
+const servicePaths = ['/console', '/v2', '/docs', '/openapi.json', '^/calendar/[^/]+'];
 
 const consoleServer = await createServer({
   configFile: fileURLToPath(new URL('vite.config.ts', import.meta.url)),
   server: {
     host: '127.0.0.1',
     strictPort: true,
-    proxy: Object.fromEntries(['/console', '/v2', '/docs', '/openapi.json', '/ical'].map((path) => [path, serviceUrl])),
+    proxy: Object.fromEntries(servicePaths.map((path) => [path, serviceUrl])),
   },
 });
 await consoleServer.listen();
