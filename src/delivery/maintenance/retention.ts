@@ -1,3 +1,4 @@
+import { PollLoop } from '../../async/poll-loop.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { DELETE_BATCH_SIZE, type DeleteBatch, deleteInBatches } from '../../store/delete-in-batches.ts';
@@ -28,30 +29,32 @@ const RETENTION_INTERVAL_MS = 3_600_000;
  */
 export type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
-/** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called. */
+/** Time from the start to the first round, so that the start of the service is not slowed down. */
+const FIRST_RETENTION_DELAY_MS = 10_000;
+
+/** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called, which waits for the current one. */
 export function startRetention(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
   rounds: readonly RetentionRound[] = [applyRetention],
-): { stop(): void } {
+): { stop(): Promise<void> } {
   const retentionClock = new RetentionClock({ store, clock });
-  let cancelTimer: () => void = () => undefined;
   let isStopped = false;
-  async function runRounds(): Promise<void> {
-    try {
+  const loop = new PollLoop({
+    clock,
+    intervalMs: RETENTION_INTERVAL_MS,
+    async runTurn() {
       let droppedCount = 0;
       const trustedNow = await retentionClock.observeTrustedTime();
       for (const round of rounds) droppedCount += await round(store, trustedNow, () => isStopped);
       if (droppedCount > 0) log.info({ event: 'retention.applied', rows: droppedCount });
-    } catch (error) {
-      log.error({ event: 'retention.failed', err: error });
-    }
-    if (!isStopped) cancelTimer = clock.after(RETENTION_INTERVAL_MS, () => void runRounds());
-  }
-  cancelTimer = clock.after(10_000, () => void runRounds());
+    },
+    onTurnFailed: (error) => log.error({ event: 'retention.failed', err: error }),
+  });
+  loop.start(FIRST_RETENTION_DELAY_MS);
   return {
     stop() {
       isStopped = true;
-      cancelTimer();
+      return loop.stop();
     },
   };
 }
