@@ -105,10 +105,12 @@ test('stop waits for the running turn, and no turn runs afterwards', async () =>
   assert.equal(isStopped, false);
   await endTurn();
   await stop;
-  await loop.wake();
-  await clock.advance(10_000);
-  assert.deepEqual(turns, [1_000]);
   assert.deepEqual(clock.remainingDelaysMs, []);
+  await loop.wake();
+  assert.deepEqual(turns, [1_000]);
+  loop.start();
+  await loop.stop();
+  assert.deepEqual(clock.remainingDelaysMs, [], 'the timer of the next turn is cancelled');
 });
 
 test('a stopped loop can be started again, even during its last turn, with one timer', async () => {
