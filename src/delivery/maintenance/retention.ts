@@ -1,7 +1,14 @@
+import { type SqlBool, sql } from 'kysely';
 import { PollLoop } from '../../async/poll-loop.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { DELETE_BATCH_SIZE, type DeleteBatch, deleteInBatches } from '../../store/delete-in-batches.ts';
+import {
+  createOldestRowDeleter,
+  createRowDeleter,
+  DELETE_BATCH_SIZE,
+  type DeleteBatch,
+  deleteInBatches,
+} from '../../store/delete-in-batches.ts';
 import type { Store } from '../../store/store.ts';
 import { RetentionClock } from './retention-clock.ts';
 
@@ -73,8 +80,9 @@ export async function applyRetention(
   }
   for (const deleteBatch of [
     deleteOrphanedManualAttempts,
-    createReadReceiptDeleter(now),
-    createHookAlertDeleter(now),
+    // Receipts are kept as long as the deliveries that they belong to.
+    createOldestRowDeleter('read_receipts', 'fetched_at', now - RETENTION_MS.readReceipts - 1),
+    createRowDeleter('hook_alerts', 'hook_alert_id', sql<SqlBool>`noted_at < ${now - RETENTION_MS.hookAlerts}`),
     createEndedHookDeleter(now),
   ]) {
     totalDroppedCount += await deleteInBatches(store.write, deleteBatch, isStopped);
@@ -83,21 +91,14 @@ export async function applyRetention(
 }
 
 /** Deletes manual attempts whose delivery was dropped. */
-const deleteOrphanedManualAttempts: DeleteBatch = async ({ queries }) => {
-  const orphanedAttemptsQuery = queries
-    .selectFrom('manual_attempts')
-    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
-    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
-    .where('pending_deliveries.delivery_id', 'is', null)
-    .where('finalized_deliveries.delivery_id', 'is', null)
-    .select('manual_attempts.manual_attempt_id')
-    .limit(DELETE_BATCH_SIZE);
-  const { numDeletedRows } = await queries
-    .deleteFrom('manual_attempts')
-    .where('manual_attempt_id', 'in', orphanedAttemptsQuery)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-};
+const deleteOrphanedManualAttempts = createRowDeleter(
+  'manual_attempts',
+  'manual_attempt_id',
+  sql<SqlBool>`not exists (select 1 from pending_deliveries
+      where pending_deliveries.delivery_id = manual_attempts.delivery_id)
+    and not exists (select 1 from finalized_deliveries
+      where finalized_deliveries.delivery_id = manual_attempts.delivery_id)`,
+);
 
 /**
  * Creates a deleter of hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep
@@ -138,38 +139,5 @@ function createEndedHookDeleter(now: number): DeleteBatch {
       )
       .execute();
     return hookIds.length;
-  };
-}
-
-/** Creates a deleter of alerts that could not be mailed in time (X10). */
-function createHookAlertDeleter(now: number): DeleteBatch {
-  return async ({ queries }) => {
-    const oldAlertsQuery = queries
-      .selectFrom('hook_alerts')
-      .select('hook_alert_id')
-      .where('noted_at', '<', now - RETENTION_MS.hookAlerts)
-      .limit(DELETE_BATCH_SIZE);
-    const { numDeletedRows } = await queries
-      .deleteFrom('hook_alerts')
-      .where('hook_alert_id', 'in', oldAlertsQuery)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
-  };
-}
-
-/** Creates a deleter of old read receipts. Receipts are kept as long as the deliveries that they belong to. */
-function createReadReceiptDeleter(now: number): DeleteBatch {
-  return async ({ queries }) => {
-    const oldReceipts = await queries
-      .selectFrom('read_receipts')
-      .select('fetched_at')
-      .where('fetched_at', '<', now - RETENTION_MS.readReceipts)
-      .orderBy('fetched_at')
-      .limit(DELETE_BATCH_SIZE)
-      .execute();
-    const lastReceipt = oldReceipts.at(-1);
-    if (lastReceipt === undefined) return 0;
-    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', lastReceipt.fetched_at).execute();
-    return oldReceipts.length;
   };
 }
