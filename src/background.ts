@@ -99,11 +99,12 @@ export async function createBackgroundWork(config: Config, deps: BackgroundDeps)
       mailer?.start();
     },
     async stop(graceMs = ATTEMPT_STOP_TIMEOUT_MS) {
-      retentionJob?.stop();
+      const retentionStop = retentionJob?.stop();
       // Keep the leases of this node until the results of its mails are stored: otherwise another node would send the
       // mails again.
       await mailer?.stop(MAIL_STOP_TIMEOUT_MS);
       await (isApiOnly ? leaseManager.stop() : dispatcher.stop(graceMs));
+      await retentionStop;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { withCleanup } from '../../test/kit/cleanup.ts';
@@ -14,7 +15,6 @@ import {
   serializeRequest,
   subscribeRequest,
 } from '../load/load-generator.ts';
-import { collectGarbage, inspectorEnvironment } from '../memory-inspector.ts';
 import type { Receiver } from '../receiver.ts';
 import { type Contender, measureInRounds, seriesName } from '../rounds.ts';
 import { quantile } from '../statistics.ts';
@@ -199,3 +199,19 @@ export const pending: Bench = {
     return { series: [...series, ...(await measureInRounds(memoryContenders, 1, say))], claims };
   },
 };
+
+/** Returns environment variables that make a Node process listen for an inspector on a port. */
+const inspectorEnvironment = (port: number) => ({ NODE_OPTIONS: `--inspect=127.0.0.1:${port}` });
+
+/** Forces a full garbage collection in a process and waits for its end. */
+async function collectGarbage(port: number): Promise<void> {
+  const [target] = (await (await fetch(`http://127.0.0.1:${port}/json`)).json()) as { webSocketDebuggerUrl: string }[];
+  if (target === undefined) throw new Error(`nothing is inspected at port ${port}`);
+  const socket = new WebSocket(target.webSocketDebuggerUrl);
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ id: 1, method: 'HeapProfiler.collectGarbage' }));
+  const [response] = (await once(socket, 'message')) as [MessageEvent];
+  socket.close();
+  const { error } = JSON.parse(String(response.data));
+  if (error !== undefined) throw new Error(`no garbage collection: ${response.data}`);
+}

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import { type Clock, startInterval } from '../clock.ts';
 
 /**
  * Running time of this process, for deadlines of connections and requests, counted in ticks. If the process was paused
@@ -32,16 +32,12 @@ export class RunningTime {
   start(): void {
     if (this.#cancelTick !== undefined) return;
     this.#lastTickAt = this.#clock.monotonic();
-    this.#scheduleTick();
+    this.#cancelTick = startInterval(this.#clock, this.#tickIntervalMs, () => this.#tick());
   }
 
   stop(): void {
     this.#cancelTick?.();
     this.#cancelTick = undefined;
-  }
-
-  #scheduleTick(): void {
-    this.#cancelTick = this.#clock.after(this.#tickIntervalMs, () => this.#tick());
   }
 
   #tick(): void {
@@ -50,7 +46,6 @@ export class RunningTime {
     const maxElapsedMs = 2 * this.#tickIntervalMs;
     this.#lastTickAt = now;
     this.#runningMs += Math.min(elapsedMs, maxElapsedMs);
-    this.#scheduleTick();
     if (elapsedMs <= maxElapsedMs) this.#onTick();
     // Two immediates, since the first one may run before the event loop has read its sockets.
     else setImmediate(() => setImmediate(() => this.#cancelTick !== undefined && this.#onTick()));

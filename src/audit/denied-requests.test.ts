@@ -146,24 +146,41 @@ for (const { test, testService, database } of stores) {
     assert.equal(writes, before + 1);
   });
 
-  test('a failed write loses the entries and nothing else', async (t) => {
+  test('a failed write is retried, and no denied request is lost', async (t) => {
     const store = await openStoreAt(t, await database(t));
     const clock = createTestClock();
     const lines: Json[] = [];
     const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-    const write: Store['write'] = () => Promise.reject(new Problem('storage_unavailable'));
+    let isWritable = false;
+    const write: Store['write'] = (work) =>
+      isWritable ? store.write(work) : Promise.reject(new Problem('storage_unavailable'));
     const gathering = new DeniedRequestLog({ store: { ...store, write }, clock, log });
-    gathering.addRequest({
-      route: 'GET /v2/events',
-      source: '192.0.2.1',
-      caller: undefined,
-      credentials: { key: 'x', domain: 'y' },
-    });
+    const deny = () =>
+      gathering.addRequest({
+        route: 'GET /v2/events',
+        source: '192.0.2.1',
+        caller: undefined,
+        credentials: { key: 'x', domain: 'y' },
+      });
+    deny();
     await clock.advance(1_000);
     await eventually(
       () => lines.map(({ event }) => event),
       (events) => events.includes('audit.write_failed'),
     );
     assert.deepEqual(await denials(store), []);
+    deny();
+    isWritable = true;
+    await clock.advance(1_999);
+    assert.deepEqual(await denials(store), [], 'the interval grows after a failed write as well');
+    await clock.advance(1);
+    const rows = await eventually(
+      () => denials(store),
+      (all) => all.length > 0,
+    );
+    assert.deepEqual(
+      rows.map(({ action, detail }) => [action, detail]),
+      [['denied.unknown_key', { count: 2 }]],
+    );
   });
 }

@@ -1,3 +1,4 @@
+import { WriteBehind } from '../async/write-behind.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Caller } from '../permissions.ts';
@@ -44,7 +45,7 @@ type DeniedGroup = {
   readonly signIn?: DeniedSignIn;
 };
 
-type CountedDeniedGroup = DeniedGroup & { count: number };
+type CountedDeniedGroup = DeniedGroup & { readonly count: number };
 
 /**
  * Writes denied requests to the audit log in groups, so that an attacker cannot cause a write per request or fill the
@@ -54,18 +55,25 @@ type CountedDeniedGroup = DeniedGroup & { count: number };
 export class DeniedRequestLog {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #log: Log;
-  #groups = new Map<string, CountedDeniedGroup>();
-  #ungroupedCount = 0;
+  readonly #buffer: WriteBehind<string, CountedDeniedGroup>;
   #writeIntervalMs = MIN_WRITE_INTERVAL_MS;
+  /** Monotonic time of the last write. */
+  #lastWriteAt = Number.NEGATIVE_INFINITY;
   #hourStartedAt = 0;
   #rowCountThisHour = 0;
-  #cancelTimer: (() => void) | undefined;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
     this.#store = store;
     this.#clock = clock;
-    this.#log = log;
+    this.#buffer = new WriteBehind({
+      clock,
+      maxEntries: MAX_GROUPS_PER_WRITE,
+      merge: (older, newer) => ({ ...older, count: older.count + newer.count }),
+      write: (groups, ungroupedCount) => this.#writeGroups([...groups.values()], ungroupedCount),
+      // The error is only logged: no caller waits for this write, and the service log has each denied request as well.
+      onWriteFailed: (error) => log.warn({ event: 'audit.write_failed', err: error }),
+      computeDelayMs: () => this.#computeDelayMs(),
+    });
   }
 
   addRequest({ route, source, caller, credentials }: DeniedRequest): void {
@@ -73,13 +81,8 @@ export class DeniedRequestLog {
     // Requests of known callers are grouped by route, other requests by key.
     const groupKeyParts =
       caller === undefined ? [source, keyHash, credentials.domain] : [source, caller.keyId, caller.sessionId, route];
-    this.#addToGroup(JSON.stringify(groupKeyParts), {
-      route,
-      source,
-      caller,
-      keyHash,
-      domain: credentials.domain,
-    });
+    const { domain } = credentials;
+    this.#buffer.add(JSON.stringify(groupKeyParts), { route, source, caller, keyHash, domain, count: 1 });
   }
 
   /**
@@ -87,76 +90,47 @@ export class DeniedRequestLog {
    */
   addSignIn(signIn: DeniedSignIn): void {
     const { source, accountId, userId } = signIn;
-    this.#addToGroup(JSON.stringify(['sign-in', source, accountId, userId]), { route: '', source, signIn });
-  }
-
-  #addToGroup(groupKey: string, group: DeniedGroup): void {
-    const existingGroup = this.#groups.get(groupKey);
-    if (existingGroup !== undefined) existingGroup.count += 1;
-    else if (this.#groups.size >= MAX_GROUPS_PER_WRITE) this.#ungroupedCount += 1;
-    else this.#groups.set(groupKey, { ...group, count: 1 });
-    if (this.#cancelTimer !== undefined) return;
-    // No request was denied recently: start again with the shortest interval that the hourly limit allows.
-    this.#writeIntervalMs = this.#computeMinIntervalMs();
-    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#writeAndScheduleNext());
+    const groupKey = JSON.stringify(['sign-in', source, accountId, userId]);
+    this.#buffer.add(groupKey, { route: '', source, signIn, count: 1 });
   }
 
   /** Writes all groups; called at shutdown. */
-  async flush(): Promise<void> {
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    this.#writeIntervalMs = MIN_WRITE_INTERVAL_MS;
-    await this.#writeGroups();
+  flush(): Promise<void> {
+    return this.#buffer.flush();
   }
 
-  async #writeAndScheduleNext(): Promise<void> {
-    this.#cancelTimer = undefined;
-    const isIdle = this.#groups.size === 0;
-    this.#writeIntervalMs = isIdle
-      ? this.#computeMinIntervalMs()
-      : Math.min(2 * this.#writeIntervalMs, MAX_WRITE_INTERVAL_MS);
-    if (isIdle) return;
-    // Schedule the next write. The timer stops when no request was denied in between.
-    this.#cancelTimer = this.#clock.after(this.#writeIntervalMs, () => void this.#writeAndScheduleNext());
-    await this.#writeGroups();
-  }
-
-  #startHourIfDue(): void {
-    const now = this.#clock.now();
-    if (now - this.#hourStartedAt < HOUR_MS) return;
-    this.#hourStartedAt = now;
-    this.#rowCountThisHour = 0;
+  #computeDelayMs(): number {
+    const elapsedMs = this.#clock.monotonic() - this.#lastWriteAt;
+    if (elapsedMs < this.#writeIntervalMs) return this.#writeIntervalMs - elapsedMs;
+    // No request was denied recently: start again with the shortest interval that the hourly limit allows.
+    this.#writeIntervalMs = this.#computeMinIntervalMs();
+    return this.#writeIntervalMs;
   }
 
   #computeMinIntervalMs(): number {
-    this.#startHourIfDue();
-    return this.#rowCountThisHour < MAX_ROWS_PER_HOUR ? MIN_WRITE_INTERVAL_MS : MAX_WRITE_INTERVAL_MS;
+    return this.#countRowsLeftThisHour() > 0 ? MIN_WRITE_INTERVAL_MS : MAX_WRITE_INTERVAL_MS;
   }
 
-  async #writeGroups(): Promise<void> {
-    const allGroups = [...this.#groups.values()];
-    if (allGroups.length === 0) return;
-    this.#startHourIfDue();
-    const groups = allGroups.slice(0, MAX_ROWS_PER_HOUR - this.#rowCountThisHour);
-    this.#rowCountThisHour += groups.length;
-    const otherRequestCount = allGroups
-      .slice(groups.length)
-      .reduce((sum, group) => sum + group.count, this.#ungroupedCount);
-    this.#writeIntervalMs = Math.max(this.#writeIntervalMs, this.#computeMinIntervalMs());
-    this.#groups = new Map();
-    this.#ungroupedCount = 0;
-    try {
-      await this.#store.write(async (tx) => {
-        writeAuditEntriesAcrossAccounts(
-          tx,
-          await toAuditEntries(tx.queries, groups, otherRequestCount, this.#clock.now()),
-          this.#clock.now(),
-        );
-      });
-    } catch (error) {
-      // The error is only logged: no caller waits for this write, and the service log has each denied request as well.
-      this.#log.warn({ event: 'audit.write_failed', err: error });
+  #countRowsLeftThisHour(): number {
+    const now = this.#clock.now();
+    if (now - this.#hourStartedAt >= HOUR_MS) {
+      this.#hourStartedAt = now;
+      this.#rowCountThisHour = 0;
     }
+    return MAX_ROWS_PER_HOUR - this.#rowCountThisHour;
+  }
+
+  async #writeGroups(allGroups: readonly CountedDeniedGroup[], ungroupedCount: number): Promise<void> {
+    this.#lastWriteAt = this.#clock.monotonic();
+    const doubledIntervalMs = Math.min(2 * this.#writeIntervalMs, MAX_WRITE_INTERVAL_MS);
+    this.#writeIntervalMs = Math.max(doubledIntervalMs, this.#computeMinIntervalMs());
+    const groups = allGroups.slice(0, this.#countRowsLeftThisHour());
+    const otherRequestCount = allGroups.slice(groups.length).reduce((sum, { count }) => sum + count, ungroupedCount);
+    await this.#store.write(async (tx) => {
+      const now = this.#clock.now();
+      writeAuditEntriesAcrossAccounts(tx, await toAuditEntries(tx.queries, groups, otherRequestCount, now), now);
+    });
+    this.#rowCountThisHour += groups.length;
   }
 }
 

@@ -1,6 +1,6 @@
-import { type Clock, sleep } from '../clock.ts';
+import { PollLoop } from '../async/poll-loop.ts';
+import { type Clock, sleep, startDeadline } from '../clock.ts';
 import type { LeaseOwner } from '../delivery/cluster/leases.ts';
-import { startDeadline } from '../delivery/transport/deadline.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
 import { type MailTemplateValues, renderMessage } from './message.ts';
@@ -47,20 +47,23 @@ export type MailerDeps = {
  */
 export class Mailer {
   readonly #deps: MailerDeps;
+  readonly #pollLoop: PollLoop;
   readonly #sendAbortControllers = new Set<AbortController>();
-  #currentPoll: Promise<void> = Promise.resolve();
   #isStopping = false;
-  #cancelPoll: () => void = () => undefined;
 
   constructor(deps: MailerDeps) {
     this.#deps = deps;
+    this.#pollLoop = new PollLoop({
+      clock: deps.clock,
+      intervalMs: MAIL_POLL_INTERVAL_MS,
+      runTurn: () => this.#poll(),
+      onTurnFailed: (error) => deps.log.error({ event: 'mail.poll_failed', err: error }),
+    });
   }
 
   /** Polls immediately, then every MAIL_POLL_INTERVAL_MS. */
   start(): void {
-    this.#currentPoll = this.#poll().then(() => {
-      if (!this.#isStopping) this.#cancelPoll = this.#deps.clock.after(MAIL_POLL_INTERVAL_MS, () => this.start());
-    });
+    void this.#pollLoop.startNow();
   }
 
   /**
@@ -69,27 +72,22 @@ export class Mailer {
    */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    this.#cancelPoll();
     const cancelDeadline = startDeadline(this.#deps.clock, graceMs, () => {
       for (const controller of this.#sendAbortControllers) controller.abort();
     });
-    await this.#currentPoll;
+    await this.#pollLoop.stop();
     cancelDeadline();
   }
 
   async #poll(): Promise<void> {
-    const { store, leaseOwner, clock, log } = this.#deps;
-    try {
-      await createMails(store, clock.now());
-      while (!this.#isStopping && leaseOwner.isLeaseValid()) {
-        const mails = await claimMails(store, leaseOwner, clock.now(), SEND_CONCURRENCY);
-        if (mails.length === 0) return;
-        const results = await Promise.allSettled(mails.map((mail) => this.#send(mail)));
-        const failedResult = results.find((result) => result.status === 'rejected');
-        if (failedResult !== undefined) throw failedResult.reason;
-      }
-    } catch (error) {
-      log.error({ event: 'mail.poll_failed', err: error });
+    const { store, leaseOwner, clock } = this.#deps;
+    await createMails(store, clock.now());
+    while (!this.#isStopping && leaseOwner.isLeaseValid()) {
+      const mails = await claimMails(store, leaseOwner, clock.now(), SEND_CONCURRENCY);
+      if (mails.length === 0) return;
+      const results = await Promise.allSettled(mails.map((mail) => this.#send(mail)));
+      const failedResult = results.find((result) => result.status === 'rejected');
+      if (failedResult !== undefined) throw failedResult.reason;
     }
   }
 

@@ -1,4 +1,6 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
 import type { HistoryTable, Store, Tx } from './store.ts';
+import type { Tables } from './tables.ts';
 
 /** Maximum number of rows per transaction. It is small, so that other writes do not wait long. */
 export const DELETE_BATCH_SIZE = 500;
@@ -22,6 +24,35 @@ export async function deleteInBatches(
     if (deletedCount < DELETE_BATCH_SIZE) break;
   }
   return totalCount;
+}
+
+/** Creates a deleter of the rows that match a condition, in any order. */
+export function createRowDeleter<Table extends keyof Tables>(
+  table: Table,
+  idColumn: keyof Tables[Table] & string,
+  condition: Expression<SqlBool>,
+): DeleteBatch {
+  const [tableRef, idRef] = [sql.table(table), sql.ref(idColumn)];
+  return async ({ queries }) => {
+    const { numAffectedRows } = await sql`delete from ${tableRef} where ${idRef} in
+      (select ${idRef} from ${tableRef} where ${condition} limit ${DELETE_BATCH_SIZE})`.execute(queries);
+    return Number(numAffectedRows);
+  };
+}
+
+/** Creates a deleter of the rows up to a time, oldest first. A batch also includes all rows of its last time. */
+export function createOldestRowDeleter<Table extends keyof Tables>(
+  table: Table,
+  timeColumn: keyof Tables[Table] & string,
+  lastTime: number,
+): DeleteBatch {
+  const [tableRef, timeRef] = [sql.table(table), sql.ref(timeColumn)];
+  return async ({ queries }) => {
+    const { numAffectedRows } = await sql`delete from ${tableRef} where ${timeRef} <=
+      (select max(expired.at) from (select ${timeRef} as at from ${tableRef} where ${timeRef} <= ${lastTime}
+        order by ${timeRef} limit ${DELETE_BATCH_SIZE}) as expired)`.execute(queries);
+    return Number(numAffectedRows);
+  };
 }
 
 /** Rows older than `cutoff` are deleted; `now` is the current time. Both are milliseconds since the epoch. */
@@ -64,20 +95,8 @@ const createBatchDeleterByTable: Readonly<Record<HistoryTable, CreateBatchDelete
         .executeTakeFirstOrThrow();
       return Number(numDeletedRows);
     },
-  finalized_deliveries:
-    ({ cutoff }) =>
-    async ({ queries }) => {
-      const expiredIdsQuery = queries
-        .selectFrom('finalized_deliveries')
-        .select('delivery_id')
-        .where('finalized_at', '<', cutoff)
-        .limit(DELETE_BATCH_SIZE);
-      const { numDeletedRows } = await queries
-        .deleteFrom('finalized_deliveries')
-        .where('delivery_id', 'in', expiredIdsQuery)
-        .executeTakeFirstOrThrow();
-      return Number(numDeletedRows);
-    },
+  finalized_deliveries: ({ cutoff }) =>
+    createRowDeleter('finalized_deliveries', 'delivery_id', sql<SqlBool>`finalized_at < ${cutoff}`),
   // Within an account, feed positions ascend with time, so the oldest occurrences can be deleted by position.
   occurrences:
     ({ cutoff }) =>

@@ -73,7 +73,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: WAITERS },
   { path: 'src/async/fair-scheduler.ts', word: 'setImmediate(', because: ACCEPTED },
   {
-    path: 'src/delivery/transport/deadline.ts',
+    path: 'src/clock.ts',
     word: 'setImmediate(',
     because: RECEIVED_DATA,
   },

@@ -237,7 +237,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'a late deadline is evaluated before the received data is read',
-    file: 'src/delivery/transport/deadline.ts',
+    file: 'src/clock.ts',
     changes: [['setImmediate(() => setImmediate(expireUnlessCancelled));', 'expireUnlessCancelled();']],
     caughtBy: {
       file: 'src/delivery/transport/attempt-paused.test.ts',

@@ -7,7 +7,7 @@ import type { AllowRule } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import { formatMebibytes } from '../../store/backup/backup.ts';
 import { formatDatabaseLocation } from '../../store/database-url.ts';
-import type { DatabaseInspection } from '../../store/inspection.ts';
+import type { DatabaseInspection } from '../../store/store.ts';
 
 /** Result of one check. For a warning or a fault, the message says how to fix the problem. */
 export type Finding = {

@@ -17,9 +17,8 @@ import type { OptionName } from '../../config/options.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import { parseDatabaseUrl } from '../../store/database-url.ts';
-import { inspectDatabase } from '../../store/inspect.ts';
-import type { DatabaseInspection } from '../../store/inspection.ts';
-import type { Queries } from '../../store/store.ts';
+import { inspectDatabase } from '../../store/open.ts';
+import type { DatabaseInspection, Queries } from '../../store/store.ts';
 import { type CheckInput, checkInstallation } from './doctor-checks.ts';
 
 /**

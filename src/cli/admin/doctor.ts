@@ -6,7 +6,7 @@ import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard, explainForbiddenTarget, parseTarget } from '../../delivery/transport/ssrf-guard.ts';
 import { isLoopback } from '../../loopback.ts';
 import type { DatabaseLocation } from '../../store/database-url.ts';
-import { inspectDatabase } from '../../store/inspect.ts';
+import { inspectDatabase } from '../../store/open.ts';
 import { CliError, stdout } from '../output/screen.ts';
 import { addServeOptions } from '../server/serve.ts';
 import { type CheckInput, checkInstallation, type Finding } from './doctor-checks.ts';

@@ -1,5 +1,7 @@
 import type { Expression, SqlBool } from 'kysely';
 import { splitIntoBatches } from '../../async/batches.ts';
+import { PollLoop } from '../../async/poll-loop.ts';
+import { SingleFlight } from '../../async/single-flight.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { ClusterSession, CommitEvents, Store } from '../../store/store.ts';
@@ -77,7 +79,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   readonly #deps: ClusterNodeDeps;
   readonly #peers = new Map<number, PeerState>();
   /** Evictions in progress, by node id. */
-  readonly #runningEvictions = new Map<number, Promise<void>>();
+  readonly #evictions = new SingleFlight<number, void>();
+  readonly #heartbeatLoop: PollLoop;
   #listeners: LeaseListeners | undefined;
   #nodeId = 0;
   #leaseValidUntilMonotonic = 0;
@@ -86,16 +89,18 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * machine is suspended.
    */
   #leaseValidUntilWallTime = 0;
-  #runningHeartbeat: Promise<void> | undefined;
-  /** Whether `stop` was called: no further heartbeat is sent. */
-  #isStopped = false;
   /** Whether a graceful shutdown has begun: no attempt starts and no hook is claimed, but heartbeats continue. */
   #isLeaving = false;
   #isHeartbeatFailing = false;
-  #cancelHeartbeat: () => void = () => undefined;
 
   constructor(deps: ClusterNodeDeps) {
     this.#deps = deps;
+    this.#heartbeatLoop = new PollLoop({
+      clock: deps.realClock,
+      intervalMs: HEARTBEAT_INTERVAL_MS,
+      runTurn: () => this.#sendHeartbeat(),
+      onTurnFailed: (error) => this.#onHeartbeatFailed(error),
+    });
     deps.store.onCommitted((events) => this.#waitForAcks(events));
   }
 
@@ -109,7 +114,7 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async joinAsApiOnly(): Promise<void> {
     await this.#join();
     await this.#sendHeartbeat();
-    this.#scheduleHeartbeat();
+    this.#heartbeatLoop.start();
   }
 
   isLeaseValid(): boolean {
@@ -171,9 +176,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   /** Leaves the cluster: frees all leases immediately, and sends the other nodes a commit event with the live hooks. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#cancelHeartbeat();
-    await Promise.all([this.#runningHeartbeat, ...this.#runningEvictions.values()]);
+    await this.#heartbeatLoop.stop();
+    await this.#evictions.waitForRuns();
     const { store } = this.#deps;
     const nodeId = this.#nodeId;
     await store.write(async (tx) => {
@@ -189,15 +193,6 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
     );
     this.#nodeId = node_id;
     await clusterSession.acquireNodeLock(node_id);
-  }
-
-  #scheduleHeartbeat(): void {
-    if (this.#isStopped) return;
-    this.#cancelHeartbeat = this.#deps.realClock.after(HEARTBEAT_INTERVAL_MS, () => {
-      this.#runningHeartbeat = this.#sendHeartbeat()
-        .catch((error: unknown) => this.#onHeartbeatFailed(error))
-        .finally(() => this.#scheduleHeartbeat());
-    });
   }
 
   /** Logs a failed heartbeat, once per outage. */
@@ -265,11 +260,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
    * Evicts a peer concurrently with the heartbeats, since rows that the dead node has locked may block the eviction.
    */
   #evictInBackground(peer: SilentPeer): void {
-    if (this.#runningEvictions.has(peer.node_id)) return;
-    const eviction = this.#evict(peer)
-      .catch((error: unknown) => this.#onHeartbeatFailed(error))
-      .finally(() => this.#runningEvictions.delete(peer.node_id));
-    this.#runningEvictions.set(peer.node_id, eviction);
+    void this.#evictions.run(peer.node_id, () =>
+      this.#evict(peer).catch((error: unknown) => this.#onHeartbeatFailed(error)),
+    );
   }
 
   /**

@@ -1,3 +1,4 @@
+import { PollLoop } from '../../async/poll-loop.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { NewPendingDelivery } from '../../store/store.ts';
@@ -47,6 +48,7 @@ export class ClaimLoop {
   readonly #deps: ClaimLoopDeps;
   readonly #slots = new HookSlots();
   readonly #loop: WorkLoop;
+  readonly #pollLoop: PollLoop;
   /**
    * Hooks for which the acknowledgement of a secret rotation is being written. Their secrets must not be reloaded until
    * the acknowledgement is committed.
@@ -55,7 +57,6 @@ export class ClaimLoop {
   /** Resolves when the current claim has finished, also if it failed. */
   #currentClaim: Promise<void> = Promise.resolve();
   #isStopping = false;
-  #cancelPoll: () => void = () => undefined;
 
   constructor(deps: ClaimLoopDeps) {
     this.#deps = deps;
@@ -66,6 +67,12 @@ export class ClaimLoop {
         this.#currentClaim = claimPromise.catch(() => undefined);
         return claimPromise;
       },
+    });
+    this.#pollLoop = new PollLoop({
+      clock: deps.clock,
+      intervalMs: deps.leaseManager.pollIntervalMs,
+      runTurn: () => this.#poll(),
+      onTurnFailed: (error) => deps.log.error({ event: 'dispatcher.poll_failed', err: error }),
     });
   }
 
@@ -94,26 +101,9 @@ export class ClaimLoop {
     this.#loop.wake();
   }
 
-  /** Polls for hooks with pending work, now and from time to time. Finds the work whose commit event was lost. */
-  async poll(): Promise<void> {
-    const { leaseManager, clock, log } = this.#deps;
-    this.#slots.forgetForeign();
-    try {
-      for (let afterHookId: number | undefined = 0; afterHookId !== undefined && !this.#isStopping; ) {
-        const { pendingHookIds, manualAttemptHookIds, nextAfterHookId } =
-          await leaseManager.findPendingWork(afterHookId);
-        for (const hookId of pendingHookIds) this.#wakePolledHook(hookId);
-        for (const hookId of manualAttemptHookIds) this.wakeHook(hookId, 'manual');
-        afterHookId = nextAfterHookId;
-      }
-      if (leaseManager.isMultiNode) {
-        const releasableBefore = clock.now() - IDLE_QUEUE_TTL_MS;
-        await this.#releaseIdle((queue) => queue.lastUsedAt < releasableBefore);
-      }
-    } catch (error) {
-      log.error({ event: 'dispatcher.poll_failed', err: error });
-    }
-    if (!this.#isStopping) this.#cancelPoll = clock.after(leaseManager.pollIntervalMs, () => void this.poll());
+  /** Polls for hooks with pending work, now and from time to time. Resolves after the first poll. */
+  start(): Promise<void> {
+    return this.#pollLoop.startNow();
   }
 
   /**
@@ -198,18 +188,34 @@ export class ClaimLoop {
   /** Ends polling and claiming. Leases are kept. */
   stop(): void {
     this.#isStopping = true;
-    this.#cancelPoll();
+    void this.#pollLoop.stop();
     this.#deps.leaseManager.stopClaiming();
   }
 
-  /** Resolves when the current claim has finished, also if it failed. */
-  waitForCurrentClaim(): Promise<void> {
-    return this.#currentClaim;
+  /** Resolves when the current poll and the current claim have finished, also if they failed. */
+  async waitUntilStopped(): Promise<void> {
+    await this.#pollLoop.stop();
+    await this.#currentClaim;
   }
 
   /** The leased queues. */
   queues(): Iterable<HookQueue> {
     return this.#slots.queues();
+  }
+
+  /** Finds the hooks with pending work, also those whose commit event was lost. */
+  async #poll(): Promise<void> {
+    const { leaseManager, clock } = this.#deps;
+    this.#slots.forgetForeign();
+    for (let afterHookId: number | undefined = 0; afterHookId !== undefined && !this.#isStopping; ) {
+      const { pendingHookIds, manualAttemptHookIds, nextAfterHookId } = await leaseManager.findPendingWork(afterHookId);
+      for (const hookId of pendingHookIds) this.#wakePolledHook(hookId);
+      for (const hookId of manualAttemptHookIds) this.wakeHook(hookId, 'manual');
+      afterHookId = nextAfterHookId;
+    }
+    if (!leaseManager.isMultiNode) return;
+    const releasableBefore = clock.now() - IDLE_QUEUE_TTL_MS;
+    await this.#releaseIdle((queue) => queue.lastUsedAt < releasableBefore);
   }
 
   /** Claims the leases of up to HOOKS_PER_CLAIM hooks with pending work. */

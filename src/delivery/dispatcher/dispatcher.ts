@@ -1,11 +1,10 @@
-import { type Clock, sleep } from '../../clock.ts';
+import { type Clock, sleep, startDeadline } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Random } from '../../secrets.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
 import type { Lease, LeaseManager } from '../cluster/leases.ts';
 import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
-import { startDeadline } from '../transport/deadline.ts';
 import { AttemptRunner, type AttemptRunnerDeps } from './attempt-runner.ts';
 import { ClaimLoop, LEASE_RETRY_DELAY_MS } from './claim-loop.ts';
 import type { Completion } from './complete-deliveries.ts';
@@ -121,7 +120,7 @@ export class Dispatcher {
       onLeasesLost: (hookIds) => void this.#claimLoop.discardLost(hookIds),
       onSecretsChanged: (hookIds) => this.#claimLoop.invalidateSecrets(hookIds),
     });
-    await this.#claimLoop.poll();
+    await this.#claimLoop.start();
   }
 
   /**
@@ -137,7 +136,7 @@ export class Dispatcher {
     });
     this.#claimLoop.stop();
     await this.#drain();
-    await this.#claimLoop.waitForCurrentClaim();
+    await this.#claimLoop.waitUntilStopped();
     for (const queue of this.#claimLoop.queues()) {
       queue.cancelRetryTimer();
       this.#attemptRunner.closeConnections(queue);

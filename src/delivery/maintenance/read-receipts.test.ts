@@ -70,7 +70,7 @@ for (const { test, database } of everyStore) {
     );
   });
 
-  test('at most 10,000 receipts are buffered and written in batches; a failed write does not affect requests', async (t) => {
+  test('at most 10,000 receipts are buffered and written in batches; a failed write is retried', async (t) => {
     const { fetches, rows, logged, state } = await open(t);
     for (let event_id = 1; event_id <= 10_003; event_id += 1) {
       fetches.add(reader, '/events/{event_id}', { event_id });
@@ -88,5 +88,8 @@ for (const { test, database } of everyStore) {
     await fetches.flush();
     assert.equal(logged.at(-1)?.event, 'read_receipts.failed');
     assert.equal((await rows()).length, 10_000);
+    state.writable = true;
+    await fetches.flush();
+    assert.equal((await rows()).at(-1)?.record_id, 10_001);
   });
 }

@@ -1,11 +1,9 @@
 import { splitIntoBatches } from '../../async/batches.ts';
+import { WriteBehind } from '../../async/write-behind.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import { hookKinds, type ResourceType, resourceTypeOf, resourceTypes } from '../outbox/event-kinds.ts';
-
-/** Interval at which buffered receipts are written (write-behind). */
-const FLUSH_INTERVAL_MS = 1_000;
 
 /** Maximum number of buffered receipts. Further receipts are counted and dropped. */
 const MAX_BUFFERED_RECEIPTS = 10_000;
@@ -15,7 +13,11 @@ const RECEIPTS_PER_WRITE = 500;
 
 type ReadingUser = { readonly accountId: number; readonly userId: number };
 
-type ReadReceipt = ReadingUser & { readonly resourceType: ResourceType; readonly recordId: number; fetchedAt: number };
+type ReadReceipt = ReadingUser & {
+  readonly resourceType: ResourceType;
+  readonly recordId: number;
+  readonly fetchedAt: number;
+};
 
 /** The resource types that a webhook can name, by route path. Records of other resource types get no receipts. */
 const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
@@ -27,21 +29,25 @@ const resourceTypeByPath: ReadonlyMap<string, ResourceType> = new Map(
 
 /**
  * Read receipts: the time when an API key of a user last fetched a record. With them, the console can show which users
- * got a webhook but never read the record. Write-behind: receipts are buffered in memory and written once a second.
- * Best effort: no request waits for a receipt or fails because of one.
+ * got a webhook but never read the record. Best effort: no request waits for a receipt or fails because of one.
  */
 export class ReadReceipts {
-  readonly #store: Store;
   readonly #clock: Clock;
-  readonly #log: Log;
-  #bufferedReceipts = new Map<string, ReadReceipt>();
-  #droppedCount = 0;
-  #cancelFlush: (() => void) | undefined;
+  readonly #buffer: WriteBehind<string, ReadReceipt>;
 
   constructor({ store, clock, log }: { store: Store; clock: Clock; log: Log }) {
-    this.#store = store;
     this.#clock = clock;
-    this.#log = log;
+    this.#buffer = new WriteBehind({
+      clock,
+      maxEntries: MAX_BUFFERED_RECEIPTS,
+      merge: (_olderReceipt, newerReceipt) => newerReceipt,
+      async write(receipts, droppedCount) {
+        for (const batch of splitIntoBatches([...receipts.values()], RECEIPTS_PER_WRITE))
+          await store.writeInBackground(({ queries }) => upsertReceipts(queries, batch.sort(compareByKey)));
+        if (droppedCount > 0) log.warn({ event: 'read_receipts.missed', count: droppedCount });
+      },
+      onWriteFailed: (error) => log.warn({ event: 'read_receipts.failed', err: error }),
+    });
   }
 
   /** Buffers a receipt of a fetched record. `path`: the route's template (`/events/{event_id}`); `ids`: its values. */
@@ -49,36 +55,13 @@ export class ReadReceipts {
     const resourceType = resourceTypeByPath.get(path);
     const recordId = ids[`${resourceType}_id`];
     if (resourceType === undefined || recordId === undefined) return;
-    const receiptKey = `${userId} ${resourceType} ${recordId}`;
-    const bufferedReceipt = this.#bufferedReceipts.get(receiptKey);
-    if (bufferedReceipt !== undefined) bufferedReceipt.fetchedAt = this.#clock.now();
-    else if (this.#bufferedReceipts.size >= MAX_BUFFERED_RECEIPTS) this.#droppedCount += 1;
-    else
-      this.#bufferedReceipts.set(receiptKey, {
-        accountId,
-        userId,
-        resourceType,
-        recordId,
-        fetchedAt: this.#clock.now(),
-      });
-    this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => void this.flush());
+    const receipt = { accountId, userId, resourceType, recordId, fetchedAt: this.#clock.now() };
+    this.#buffer.add(`${userId} ${resourceType} ${recordId}`, receipt);
   }
 
-  /** Writes all buffered receipts; also called at shutdown. */
-  async flush(): Promise<void> {
-    this.#cancelFlush?.();
-    this.#cancelFlush = undefined;
-    const receipts = [...this.#bufferedReceipts.values()].sort(compareByKey);
-    const droppedCount = this.#droppedCount;
-    this.#bufferedReceipts = new Map();
-    this.#droppedCount = 0;
-    if (droppedCount > 0) this.#log.warn({ event: 'read_receipts.missed', count: droppedCount });
-    try {
-      for (const batch of splitIntoBatches(receipts, RECEIPTS_PER_WRITE))
-        await this.#store.writeInBackground(({ queries }) => upsertReceipts(queries, batch));
-    } catch (error) {
-      this.#log.warn({ event: 'read_receipts.failed', err: error });
-    }
+  /** Writes all buffered receipts; called at shutdown. */
+  flush(): Promise<void> {
+    return this.#buffer.flush();
   }
 }
 

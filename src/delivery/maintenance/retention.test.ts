@@ -208,7 +208,7 @@ for (const { test, database } of everyStore) {
       () => count('hooks'),
       (left) => left === 0,
     );
-    pruning.stop();
+    await pruning.stop();
     await eventually(
       () => clock.remainingDelaysMs,
       (pending) => pending.length === 0,

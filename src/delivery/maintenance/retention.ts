@@ -1,6 +1,14 @@
+import { type SqlBool, sql } from 'kysely';
+import { PollLoop } from '../../async/poll-loop.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { DELETE_BATCH_SIZE, type DeleteBatch, deleteInBatches } from '../../store/delete-in-batches.ts';
+import {
+  createOldestRowDeleter,
+  createRowDeleter,
+  DELETE_BATCH_SIZE,
+  type DeleteBatch,
+  deleteInBatches,
+} from '../../store/delete-in-batches.ts';
 import type { Store } from '../../store/store.ts';
 import { RetentionClock } from './retention-clock.ts';
 
@@ -28,30 +36,32 @@ const RETENTION_INTERVAL_MS = 3_600_000;
  */
 export type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
-/** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called. */
+/** Time from the start to the first round, so that the start of the service is not slowed down. */
+const FIRST_RETENTION_DELAY_MS = 10_000;
+
+/** Applies retention (C23, X2, X3, X4) every hour, in batches, until `stop` is called, which waits for the current one. */
 export function startRetention(
   { store, clock, log }: { store: Store; clock: Clock; log: Log },
   rounds: readonly RetentionRound[] = [applyRetention],
-): { stop(): void } {
+): { stop(): Promise<void> } {
   const retentionClock = new RetentionClock({ store, clock });
-  let cancelTimer: () => void = () => undefined;
   let isStopped = false;
-  async function runRounds(): Promise<void> {
-    try {
+  const loop = new PollLoop({
+    clock,
+    intervalMs: RETENTION_INTERVAL_MS,
+    async runTurn() {
       let droppedCount = 0;
       const trustedNow = await retentionClock.observeTrustedTime();
       for (const round of rounds) droppedCount += await round(store, trustedNow, () => isStopped);
       if (droppedCount > 0) log.info({ event: 'retention.applied', rows: droppedCount });
-    } catch (error) {
-      log.error({ event: 'retention.failed', err: error });
-    }
-    if (!isStopped) cancelTimer = clock.after(RETENTION_INTERVAL_MS, () => void runRounds());
-  }
-  cancelTimer = clock.after(10_000, () => void runRounds());
+    },
+    onTurnFailed: (error) => log.error({ event: 'retention.failed', err: error }),
+  });
+  loop.start(FIRST_RETENTION_DELAY_MS);
   return {
     stop() {
       isStopped = true;
-      cancelTimer();
+      return loop.stop();
     },
   };
 }
@@ -70,8 +80,9 @@ export async function applyRetention(
   }
   for (const deleteBatch of [
     deleteOrphanedManualAttempts,
-    createReadReceiptDeleter(now),
-    createHookAlertDeleter(now),
+    // Receipts are kept as long as the deliveries that they belong to.
+    createOldestRowDeleter('read_receipts', 'fetched_at', now - RETENTION_MS.readReceipts - 1),
+    createRowDeleter('hook_alerts', 'hook_alert_id', sql<SqlBool>`noted_at < ${now - RETENTION_MS.hookAlerts}`),
     createEndedHookDeleter(now),
   ]) {
     totalDroppedCount += await deleteInBatches(store.write, deleteBatch, isStopped);
@@ -80,21 +91,14 @@ export async function applyRetention(
 }
 
 /** Deletes manual attempts whose delivery was dropped. */
-const deleteOrphanedManualAttempts: DeleteBatch = async ({ queries }) => {
-  const orphanedAttemptsQuery = queries
-    .selectFrom('manual_attempts')
-    .leftJoin('pending_deliveries', 'pending_deliveries.delivery_id', 'manual_attempts.delivery_id')
-    .leftJoin('finalized_deliveries', 'finalized_deliveries.delivery_id', 'manual_attempts.delivery_id')
-    .where('pending_deliveries.delivery_id', 'is', null)
-    .where('finalized_deliveries.delivery_id', 'is', null)
-    .select('manual_attempts.manual_attempt_id')
-    .limit(DELETE_BATCH_SIZE);
-  const { numDeletedRows } = await queries
-    .deleteFrom('manual_attempts')
-    .where('manual_attempt_id', 'in', orphanedAttemptsQuery)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-};
+const deleteOrphanedManualAttempts = createRowDeleter(
+  'manual_attempts',
+  'manual_attempt_id',
+  sql<SqlBool>`not exists (select 1 from pending_deliveries
+      where pending_deliveries.delivery_id = manual_attempts.delivery_id)
+    and not exists (select 1 from finalized_deliveries
+      where finalized_deliveries.delivery_id = manual_attempts.delivery_id)`,
+);
 
 /**
  * Creates a deleter of hooks that ended long ago. Their pending deliveries are deleted first, in batches, to keep
@@ -135,38 +139,5 @@ function createEndedHookDeleter(now: number): DeleteBatch {
       )
       .execute();
     return hookIds.length;
-  };
-}
-
-/** Creates a deleter of alerts that could not be mailed in time (X10). */
-function createHookAlertDeleter(now: number): DeleteBatch {
-  return async ({ queries }) => {
-    const oldAlertsQuery = queries
-      .selectFrom('hook_alerts')
-      .select('hook_alert_id')
-      .where('noted_at', '<', now - RETENTION_MS.hookAlerts)
-      .limit(DELETE_BATCH_SIZE);
-    const { numDeletedRows } = await queries
-      .deleteFrom('hook_alerts')
-      .where('hook_alert_id', 'in', oldAlertsQuery)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
-  };
-}
-
-/** Creates a deleter of old read receipts. Receipts are kept as long as the deliveries that they belong to. */
-function createReadReceiptDeleter(now: number): DeleteBatch {
-  return async ({ queries }) => {
-    const oldReceipts = await queries
-      .selectFrom('read_receipts')
-      .select('fetched_at')
-      .where('fetched_at', '<', now - RETENTION_MS.readReceipts)
-      .orderBy('fetched_at')
-      .limit(DELETE_BATCH_SIZE)
-      .execute();
-    const lastReceipt = oldReceipts.at(-1);
-    if (lastReceipt === undefined) return 0;
-    await queries.deleteFrom('read_receipts').where('fetched_at', '<=', lastReceipt.fetched_at).execute();
-    return oldReceipts.length;
   };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { BoundedMap } from '../../async/bounded-map.ts';
+import { SingleFlight } from '../../async/single-flight.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
@@ -30,10 +31,11 @@ export type BacklogQuotaDeps = {
  */
 export class BacklogQuota {
   readonly #deps: BacklogQuotaDeps;
-  readonly #resultsByAccount = new BoundedMap<
-    number,
-    { readonly isFull: boolean | Promise<boolean>; readonly expiresAt: number }
-  >(MAX_CACHED_ACCOUNTS);
+  readonly #resultsByAccount = new BoundedMap<number, { readonly isFull: boolean; readonly expiresAt: number }>(
+    MAX_CACHED_ACCOUNTS,
+  );
+  /** The running counts, by account. Concurrent writes wait for the same count. */
+  readonly #counts = new SingleFlight<number, boolean>();
 
   constructor(deps: BacklogQuotaDeps) {
     this.#deps = deps;
@@ -45,10 +47,7 @@ export class BacklogQuota {
     if (maxPending === undefined) return false;
     const cachedResult = this.#resultsByAccount.get(accountId);
     if (cachedResult !== undefined && clock.monotonic() < cachedResult.expiresAt) return cachedResult.isFull;
-    // Single flight: concurrent writes wait for the same count.
-    const countPromise = this.#computeIsFull(accountId, maxPending);
-    this.#resultsByAccount.set(accountId, { isFull: countPromise, expiresAt: Number.POSITIVE_INFINITY });
-    return countPromise;
+    return this.#counts.run(accountId, () => this.#computeIsFull(accountId, maxPending));
   }
 
   async #computeIsFull(accountId: number, maxPending: number): Promise<boolean> {

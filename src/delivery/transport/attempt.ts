@@ -1,5 +1,5 @@
 import { errors } from 'undici';
-import type { Clock } from '../../clock.ts';
+import { type Clock, startDeadline } from '../../clock.ts';
 import {
   type AttemptOutcome,
   type LocalError,
@@ -8,7 +8,6 @@ import {
   toLocalErrorIfPaused,
 } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
-import { startDeadline } from './deadline.ts';
 import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';

@@ -1,9 +1,8 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { errors } from 'undici';
-import type { Clock } from '../../clock.ts';
+import { type Clock, startDeadline } from '../../clock.ts';
 import type { FailureCode, LocalError, LocalErrorCode, TargetFailure } from '../dispatcher/retry-policy.ts';
-import { startDeadline } from './deadline.ts';
 import { type CheckedAddress, explainForbiddenTarget, type SsrfGuard } from './ssrf-guard.ts';
 
 /**

@@ -1,8 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile, stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { type Clock, systemClock } from '../../clock.ts';
-import { startDeadline } from './deadline.ts';
+import { type Clock, startDeadline, systemClock } from '../../clock.ts';
 
 /**
  * The result of resolving a name. `no_such_name`: the name has no address, which counts as a failure of the target

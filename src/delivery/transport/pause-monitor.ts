@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import { type Clock, startInterval } from '../../clock.ts';
 
 /** Interval of the ticks, and resolution of the measurement: shorter than any pause that matters. */
 const TICK_INTERVAL_MS = 250;
@@ -47,14 +47,7 @@ export class PauseMonitor {
   #startTicks(): void {
     this.#lastMonotonicMs = this.#clock.monotonic();
     this.#lastWallMs = this.#clock.now();
-    this.#scheduleTick();
-  }
-
-  #scheduleTick(): void {
-    this.#cancelTick = this.#clock.after(TICK_INTERVAL_MS, () => {
-      this.#measurePause();
-      this.#scheduleTick();
-    });
+    this.#cancelTick = startInterval(this.#clock, TICK_INTERVAL_MS, () => this.#measurePause());
   }
 
   #measurePause(): void {

@@ -1,5 +1,6 @@
 import { splitIntoBatches } from '../../async/batches.ts';
 import { FairSemaphore } from '../../async/fair-semaphore.ts';
+import { PollLoop } from '../../async/poll-loop.ts';
 import type { Clock } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
 import type { CommitEvents, Store } from '../../store/store.ts';
@@ -75,18 +76,24 @@ type FeedWaitersDeps = { readonly store: Store; readonly clock: Clock; readonly 
  */
 export class FeedWaiters {
   readonly #store: Store;
-  readonly #clock: Clock;
   readonly #maxWaiters: number;
   readonly #waitersByAccount = new Map<number, Set<FeedWaiter>>();
   readonly #readSemaphore = new FairSemaphore<number>({ maxActive: MAX_CONCURRENT_READS });
+  /** Runs while there are waiters. */
+  readonly #pollLoop: PollLoop;
   #waiterCount = 0;
   #isStopped = false;
-  #cancelPoll: (() => void) | undefined;
 
   constructor({ store, clock, maxWaiters }: FeedWaitersDeps) {
     this.#store = store;
-    this.#clock = clock;
     this.#maxWaiters = maxWaiters;
+    this.#pollLoop = new PollLoop({
+      clock,
+      intervalMs: FEED_POLL_INTERVAL_MS,
+      runTurn: () => this.#poll(),
+      // The database is unavailable; the next poll retries.
+      onTurnFailed: () => undefined,
+    });
     store.onCommitted((commitEvents) => this.#onCommit(commitEvents));
   }
 
@@ -106,7 +113,7 @@ export class FeedWaiters {
     if (this.#isStopped) waiter.end();
     this.#waitersByAccount.set(accountId, accountWaiters.add(waiter));
     this.#waiterCount += 1;
-    this.#cancelPoll ??= this.#clock.after(FEED_POLL_INTERVAL_MS, () => void this.#poll());
+    this.#pollLoop.start();
     return waiter;
   }
 
@@ -115,9 +122,7 @@ export class FeedWaiters {
     if (accountWaiters?.delete(waiter) !== true) return;
     this.#waiterCount -= 1;
     if (accountWaiters.size === 0) this.#waitersByAccount.delete(waiter.accountId);
-    if (this.#waiterCount > 0) return;
-    this.#cancelPoll?.();
-    this.#cancelPoll = undefined;
+    if (this.#waiterCount === 0) void this.#pollLoop.stop();
   }
 
   /** Runs a read of this waiter within the concurrency limit. */
@@ -162,13 +167,7 @@ export class FeedWaiters {
     const accountIds = [...this.#waitersByAccount]
       .filter(([, waiters]) => [...waiters].some((waiter) => waiter.isSleeping))
       .map(([accountId]) => accountId);
-    try {
-      for (const batch of splitIntoBatches(accountIds, ACCOUNTS_PER_QUERY)) await this.#pollAccounts(batch);
-    } catch {
-      // The database is unavailable; the next poll retries.
-    }
-    this.#cancelPoll =
-      this.#waiterCount > 0 ? this.#clock.after(FEED_POLL_INTERVAL_MS, () => void this.#poll()) : undefined;
+    for (const batch of splitIntoBatches(accountIds, ACCOUNTS_PER_QUERY)) await this.#pollAccounts(batch);
   }
 
   async #pollAccounts(accountIds: readonly number[]): Promise<void> {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput, Problem } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { DELETE_BATCH_SIZE, deleteInBatches } from '../../store/delete-in-batches.ts';
+import { createOldestRowDeleter, deleteInBatches } from '../../store/delete-in-batches.ts';
 import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
@@ -167,21 +167,6 @@ export function deleteExpiredResponses(
   now: number,
   isStopped: () => boolean = () => false,
 ): Promise<number> {
-  const deleteBatch = async ({ queries }: Tx) => {
-    const expiredRows = await queries
-      .selectFrom('idempotency')
-      .select('answered_at')
-      .where('answered_at', '<=', now - STORED_RESPONSE_TTL_MS)
-      .orderBy('answered_at')
-      .limit(DELETE_BATCH_SIZE)
-      .execute();
-    const lastExpiredRow = expiredRows.at(-1);
-    if (lastExpiredRow === undefined) return 0;
-    const { numDeletedRows } = await queries
-      .deleteFrom('idempotency')
-      .where('answered_at', '<=', lastExpiredRow.answered_at)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
-  };
+  const deleteBatch = createOldestRowDeleter('idempotency', 'answered_at', now - STORED_RESPONSE_TTL_MS);
   return deleteInBatches(store.write, deleteBatch, isStopped);
 }

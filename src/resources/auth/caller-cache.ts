@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../async/single-flight.ts';
 import type { Caller } from '../../permissions.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -16,8 +17,8 @@ export class CallerCache<Entry extends CachedCaller> {
   readonly #store: Store;
   readonly #entriesByCredentialsHash = new Map<string, Entry>();
   readonly #entriesByCaller = new Map<Caller, Entry>();
-  /** Lookups in flight. An access change removes them, so that their results are not cached. */
-  readonly #activeLookups = new Map<string, Promise<Entry | undefined>>();
+  /** Lookups in flight. An access change forgets them, so that their results are not cached. */
+  readonly #lookups = new SingleFlight<string, Entry | undefined>();
   /** The result of `store.externalVersion()` at the last check. It changes when another process has written. */
   #lastExternalVersion: number;
 
@@ -43,8 +44,7 @@ export class CallerCache<Entry extends CachedCaller> {
     this.#clearIfOtherProcessWrote();
     return (
       this.#entriesByCredentialsHash.get(credentialsHash) ??
-      this.#activeLookups.get(credentialsHash) ??
-      this.#registerLookup(credentialsHash, loadEntry())
+      this.#lookups.run(credentialsHash, loadEntry, (entry) => this.#addEntry(credentialsHash, entry))
     );
   }
 
@@ -54,24 +54,8 @@ export class CallerCache<Entry extends CachedCaller> {
     return this.#entriesByCaller.get(caller);
   }
 
-  /** Shares a lookup with concurrent requests until it ends, and then caches its result. */
-  #registerLookup(credentialsHash: string, entryPromise: Promise<Entry | undefined>): Promise<Entry | undefined> {
-    // A result that was read before an access change is valid for the requests that wait for it, but it must not be
-    // cached.
-    const isStillRegistered = () => this.#activeLookups.get(credentialsHash) === lookup;
-    const lookup: Promise<Entry | undefined> = entryPromise
-      .then((entry) => {
-        if (entry !== undefined && isStillRegistered()) this.#addEntry(credentialsHash, entry);
-        return entry;
-      })
-      .finally(() => {
-        if (isStillRegistered()) this.#activeLookups.delete(credentialsHash);
-      });
-    this.#activeLookups.set(credentialsHash, lookup);
-    return lookup;
-  }
-
-  #addEntry(credentialsHash: string, entry: Entry): void {
+  #addEntry(credentialsHash: string, entry: Entry | undefined): void {
+    if (entry === undefined) return;
     if (this.#entriesByCredentialsHash.size >= MAX_CACHED_CALLERS) this.#clear();
     this.#entriesByCredentialsHash.set(credentialsHash, entry);
     this.#entriesByCaller.set(entry.caller, entry);
@@ -87,6 +71,6 @@ export class CallerCache<Entry extends CachedCaller> {
   #clear(): void {
     this.#entriesByCredentialsHash.clear();
     this.#entriesByCaller.clear();
-    this.#activeLookups.clear();
+    this.#lookups.forgetRuns();
   }
 }

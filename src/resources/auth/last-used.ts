@@ -1,9 +1,10 @@
+import { WriteBehind } from '../../async/write-behind.ts';
 import type { Clock } from '../../clock.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { CachedCaller } from './caller-cache.ts';
 
-/** Delay from the first recorded use to the write. All uses in between are written in one batch. */
-const WRITE_DELAY_MS = 1_000;
+/** Maximum number of keys or sessions per write. A use that does not fit is written after the next use. */
+const MAX_BUFFERED_USES = 10_000;
 /** Minimum age of a stored `last_used` before it is written again. */
 const MIN_LAST_USED_AGE_MS = 60_000;
 
@@ -20,55 +21,33 @@ type LastUsedDeps = {
 
 /** Tracks when keys or sessions were last used. It writes the uses in batches, not once per request. */
 export class LastUsedTracker {
-  readonly #deps: LastUsedDeps;
-  /** Ids of the keys or sessions whose use is recorded but not yet written. */
-  readonly #pendingIds = new Set<number>();
-  /** Time of the first use in `#pendingIds`, in milliseconds since the epoch. */
-  #firstUseAt = 0;
-  #cancelTimer: (() => void) | undefined;
-  #activeWrite: Promise<unknown> | undefined;
+  readonly #clock: Clock;
+  /** The times of uses, in milliseconds since the epoch, by id of the key or session. */
+  readonly #buffer: WriteBehind<number, number>;
 
-  constructor(deps: LastUsedDeps) {
-    this.#deps = deps;
+  constructor({ store, clock, writeLastUsed, onWriteFailed }: LastUsedDeps) {
+    this.#clock = clock;
+    this.#buffer = new WriteBehind({
+      clock,
+      maxEntries: MAX_BUFFERED_USES,
+      merge: (firstUseAt) => firstUseAt,
+      // All rows get the time of the first use, so that one statement writes them.
+      write: (usesById) =>
+        store.write(({ queries }) => writeLastUsed(queries, [...usesById.keys()], Math.min(...usesById.values()))),
+      onWriteFailed,
+    });
   }
 
   /** Records a use. `id` is the id of the key or session. */
   recordUse(entry: CachedCaller, id: number): void {
-    const now = this.#deps.clock.now();
+    const now = this.#clock.now();
     if (now - entry.lastUsedAt < MIN_LAST_USED_AGE_MS) return;
     entry.lastUsedAt = now;
-    if (this.#pendingIds.size === 0) this.#firstUseAt = now;
-    this.#pendingIds.add(id);
-    this.#scheduleWrite();
+    this.#buffer.add(id, now);
   }
 
   /** Writes all recorded uses; called at shutdown. */
-  async flush(): Promise<void> {
-    await this.#activeWrite;
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    await this.#writePendingIds();
-  }
-
-  /** Schedules a write. Only one write runs at a time; later uses wait for the next write. */
-  #scheduleWrite(): void {
-    this.#cancelTimer ??= this.#deps.clock.after(WRITE_DELAY_MS, () => {
-      this.#cancelTimer = undefined;
-      if (this.#activeWrite === undefined) void this.#writePendingIds();
-      else this.#scheduleWrite();
-    });
-  }
-
-  async #writePendingIds(): Promise<void> {
-    const { store, writeLastUsed, onWriteFailed } = this.#deps;
-    if (this.#pendingIds.size === 0) return;
-    const [ids, usedAt] = [[...this.#pendingIds], this.#firstUseAt];
-    this.#pendingIds.clear();
-    // A failed write must not fail a request. It loses one time of use; a use after MIN_LAST_USED_AGE_MS is written
-    // again.
-    const writePromise = store.write(({ queries }) => writeLastUsed(queries, ids, usedAt)).catch(onWriteFailed);
-    this.#activeWrite = writePromise;
-    await writePromise;
-    this.#activeWrite = undefined;
+  flush(): Promise<void> {
+    return this.#buffer.flush();
   }
 }

@@ -13,16 +13,8 @@ import { mapRows, type Page, type PageRequest, waitForSliceTurn } from '../../ht
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { isZoneName } from '../../ical/zone.ts';
-import {
-  type Caller,
-  isAdmin,
-  isPermission,
-  outranks,
-  type Permission,
-  permissionsOf,
-  type Role,
-} from '../../permissions.ts';
-import { invalidInput, notFound, Problem } from '../../problems.ts';
+import { type Caller, isAdmin, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
+import { invalidInput } from '../../problems.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { revokeCalendars } from '../auth/revoke-access.ts';
@@ -31,6 +23,7 @@ import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { requireRecord } from '../core/references.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { requireManageable, requireVisible } from '../users/lookup.ts';
 
 /** The scopes of a calendar: entries that concern its user, entries of one project, or all entries of the account. */
 export const calendarScopes = ['own', 'project', 'account'] as const;
@@ -155,8 +148,7 @@ export async function getCalendar(view: AccountView, caller: Caller, calendarId:
     .selectAll('calendars')
     .where('calendars.calendar_id', '=', calendarId)
     .executeTakeFirst();
-  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return toCalendarRow(row);
+  return toCalendarRow(requireVisible(row, caller));
 }
 
 /**
@@ -199,12 +191,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
     .select(['calendars.user_id', 'users.role'])
     .where('calendars.calendar_id', '=', calendarId)
     .executeTakeFirst();
-  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  if (outranks(row.role as Role, caller.role)) {
-    throw new Problem('not_permitted', {
-      detail: 'You cannot revoke the calendar of a user whose role is above your own.',
-    });
-  }
+  requireManageable(row, caller, 'revoke the calendar');
   await revokeCalendars(write, { onlyCalendarId: calendarId }, 'ended by hand');
 }
 

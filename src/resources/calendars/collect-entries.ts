@@ -256,33 +256,17 @@ async function readTasks(
   dayRange: DayRange,
   { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = calendarDefinition;
-  let query = view
+  const rows = await view
     .selectFrom('tasks')
     .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
-    .selectAll('tasks')
-    .select('projects.project_name')
-    .where(sql<SqlBool>`tasks.completed = 0 and tasks.due_date is not null`)
-    .where('tasks.archived', '=', 0)
-    .where(buildDayRangeCondition('tasks.due_date', 'tasks.task_id', dayRange, afterKey));
-  if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own')
-    query = query.where(buildOwnScopeCondition('task', 'tasks', 'task_id', calendarDefinition.userId));
-  const rows = await query.orderBy('tasks.due_date').orderBy('tasks.task_id').limit(limit).execute();
-  const assignedNames = await loadAssignedNames(
-    view,
-    'task',
-    rows.map(({ task_id }) => task_id),
-  );
-  const entries = rows.map((row) =>
-    toDueDateEntry(
-      { ...row, resourceType: 'task', id: row.task_id, name: row.task_name },
-      assignedNames.get(row.task_id),
-      calendarDefinition,
-    ),
-  );
-  const lastRow = rows.length === limit ? rows.at(-1) : undefined;
-  return toEntryBatch(entries, lastRow && { time: lastRow.due_date ?? '', id: lastRow.task_id }, calendarDefinition);
+    .select(['tasks.task_id as id', 'tasks.task_name as name', 'tasks.task_id', 'projects.project_name'])
+    .select(['tasks.due_date', 'tasks.date_created', 'tasks.date_modified'])
+    .where(buildDueDateCondition('task', calendarDefinition, dayRange, afterKey))
+    .orderBy('tasks.due_date')
+    .orderBy('tasks.task_id')
+    .limit(limit)
+    .execute();
+  return toDueDateBatch(view, 'task', rows, limit, calendarDefinition);
 }
 
 async function readSubtasks(
@@ -291,59 +275,69 @@ async function readSubtasks(
   dayRange: DayRange,
   { afterKey, limit }: BatchRequest,
 ): Promise<EntryBatch> {
-  const { scope, projectId } = calendarDefinition;
-  let query = view
+  const rows = await view
     .selectFrom('subtasks')
     .innerJoin('tasks', 'tasks.task_id', 'subtasks.task_id')
     .innerJoin('projects', 'projects.project_id', 'tasks.project_id')
-    .selectAll('subtasks')
-    .select(['tasks.task_name', 'projects.project_name'])
-    .where(sql<SqlBool>`subtasks.completed = 0 and subtasks.due_date is not null`)
-    .where('tasks.archived', '=', 0)
-    .where(buildDayRangeCondition('subtasks.due_date', 'subtasks.subtask_id', dayRange, afterKey));
-  if (scope === 'project') query = query.where('tasks.project_id', '=', projectId);
-  if (scope === 'own')
-    query = query.where(buildOwnScopeCondition('subtask', 'subtasks', 'subtask_id', calendarDefinition.userId));
-  const rows = await query.orderBy('subtasks.due_date').orderBy('subtasks.subtask_id').limit(limit).execute();
-  const assignedNames = await loadAssignedNames(
-    view,
-    'subtask',
-    rows.map(({ subtask_id }) => subtask_id),
-  );
-  const entries = rows.map((row) =>
-    toDueDateEntry(
-      { ...row, resourceType: 'subtask', id: row.subtask_id, name: row.subtask_name },
-      assignedNames.get(row.subtask_id),
-      calendarDefinition,
-    ),
-  );
+    .select(['subtasks.subtask_id as id', 'subtasks.subtask_name as name', 'subtasks.task_id', 'tasks.task_name'])
+    .select(['projects.project_name', 'subtasks.due_date', 'subtasks.date_created', 'subtasks.date_modified'])
+    .where(buildDueDateCondition('subtask', calendarDefinition, dayRange, afterKey))
+    .orderBy('subtasks.due_date')
+    .orderBy('subtasks.subtask_id')
+    .limit(limit)
+    .execute();
+  return toDueDateBatch(view, 'subtask', rows, limit, calendarDefinition);
+}
+
+/** Builds the condition for the open tasks or subtasks of a calendar in a range of days, after a sort key. */
+function buildDueDateCondition(
+  resourceType: 'task' | 'subtask',
+  { scope, projectId, userId }: CalendarDefinition,
+  dayRange: DayRange,
+  afterKey: EntrySortKey,
+): Expression<SqlBool> {
+  const table = `${resourceType}s`;
+  const [dueDate, id] = [`${table}.due_date`, `${table}.${resourceType}_id`];
+  const openCondition = sql<SqlBool>`${sql.ref(`${table}.completed`)} = 0 and ${sql.ref(dueDate)} is not null
+    and tasks.archived = 0 and ${buildDayRangeCondition(dueDate, id, dayRange, afterKey)}`;
+  if (scope === 'project') return sql<SqlBool>`${openCondition} and tasks.project_id = ${projectId}`;
+  if (scope === 'own') return sql<SqlBool>`${openCondition} and ${buildOwnScopeCondition(resourceType, userId)}`;
+  return openCondition;
+}
+
+async function toDueDateBatch(
+  view: AccountView,
+  resourceType: 'task' | 'subtask',
+  rows: readonly DueDateRow[],
+  limit: number,
+  calendarDefinition: CalendarDefinition,
+): Promise<EntryBatch> {
+  const ids = rows.map(({ id }) => id);
+  const assignedNames = await loadAssignedNames(view, resourceType, ids);
+  const entries = rows.map((row) => toDueDateEntry(resourceType, row, assignedNames.get(row.id), calendarDefinition));
   const lastRow = rows.length === limit ? rows.at(-1) : undefined;
-  return toEntryBatch(entries, lastRow && { time: lastRow.due_date ?? '', id: lastRow.subtask_id }, calendarDefinition);
+  return toEntryBatch(entries, lastRow && { time: lastRow.due_date ?? '', id: lastRow.id }, calendarDefinition);
 }
 
 /**
  * Builds the condition for records that are assigned to the user. Records that the user created are included if no
  * existing user is assigned to them.
  */
-function buildOwnScopeCondition(
-  resourceType: string,
-  tableName: string,
-  idColumn: string,
-  userId: number,
-): Expression<SqlBool> {
+function buildOwnScopeCondition(resourceType: 'task' | 'subtask', userId: number): Expression<SqlBool> {
+  const table = `${resourceType}s`;
   const assignmentsSql = sql`select 1 from assignments join users on users.user_id = assignments.user_id
-    where assignments.account_id = ${sql.ref(`${tableName}.account_id`)} and users.date_deleted is null
-    and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${tableName}.${idColumn}`)}`;
+    where assignments.account_id = ${sql.ref(`${table}.account_id`)} and users.date_deleted is null
+    and assignments.resource_type = ${resourceType} and assignments.record_id = ${sql.ref(`${table}.${resourceType}_id`)}`;
   return sql<SqlBool>`(exists (${assignmentsSql} and assignments.user_id = ${userId})
-    or (${sql.ref(`${tableName}.user_id`)} = ${userId} and not exists (${assignmentsSql})))`;
+    or (${sql.ref(`${table}.user_id`)} = ${userId} and not exists (${assignmentsSql})))`;
 }
 
-type TaskOrSubtaskRow = {
-  readonly resourceType: 'task' | 'subtask';
+/** A task or subtask. `task_name`: the name of the task of a subtask. */
+type DueDateRow = {
   readonly id: number;
   readonly name: string;
   readonly task_id: number;
-  readonly task_name: string;
+  readonly task_name?: string;
   readonly project_name: string;
   readonly due_date: string | null;
   readonly date_created: number;
@@ -355,19 +349,20 @@ type TaskOrSubtaskRow = {
  * dates is no appointment.
  */
 function toDueDateEntry(
-  row: TaskOrSubtaskRow,
+  resourceType: 'task' | 'subtask',
+  row: DueDateRow,
   assignedNames: string | undefined,
   { domain, baseUrl }: CalendarDefinition,
 ): CalendarEntry {
   const dueDate = row.due_date ?? '';
   return {
-    uid: `${row.resourceType}-${row.id}@${domain}`,
+    uid: `${resourceType}-${row.id}@${domain}`,
     name: row.name,
     start_date: dueDate,
     due_date: dueDate,
     description: formatLabelledLines(
       ['Project', row.project_name],
-      ['Task', row.resourceType === 'subtask' ? row.task_name : ''],
+      ['Task', row.task_name ?? ''],
       ['Assigned to', assignedNames ?? ''],
     ),
     category: row.project_name,

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../async/single-flight.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CapabilityDocument, CapabilityUrl } from '../../http/routes/capability-urls.ts';
 import { etagOf } from '../../http/routes/etag.ts';
@@ -36,17 +37,21 @@ export type CalendarUrlDeps = { readonly store: Store; readonly log: Log; readon
 /** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
 export function createCalendarUrl(deps: CalendarUrlDeps): CapabilityUrl {
   const lastFetchedTracker = new LastFetchedTracker(deps);
-  const sharedLookups = new SharedLookups(deps.store);
+  const lookups: CalendarLookups = new SingleFlight();
+  // A query that was sent before a commit is not shared after the commit.
+  deps.store.onCommitted(() => lookups.forgetRuns());
   return {
     pathPrefix: '/calendar',
     mediaType: 'text/calendar; charset=utf-8',
     downloadName: 'carillon.ics',
     findDocument: (queries, fileName, now) =>
-      findCalendarDocument(queries, fileName, now, { ...deps, lastFetchedTracker, sharedLookups }),
+      findCalendarDocument(queries, fileName, now, { ...deps, lastFetchedTracker, lookups }),
   };
 }
 
 type FoundCalendar = NonNullable<Awaited<ReturnType<typeof findCalendar>>>;
+/** The running queries for calendars, by token hash. Concurrent fetches of a calendar URL share one. */
+type CalendarLookups = SingleFlight<string, FoundCalendar | undefined>;
 
 /** Finds the document of a calendar URL. Returns undefined if the URL is unknown, expired or revoked. */
 async function findCalendarDocument(
@@ -55,47 +60,20 @@ async function findCalendarDocument(
   now: number,
   {
     lastFetchedTracker,
-    sharedLookups,
+    lookups,
     baseUrl,
-  }: Pick<CalendarUrlDeps, 'baseUrl'> &
-    Readonly<{ lastFetchedTracker: LastFetchedTracker; sharedLookups: SharedLookups }>,
+  }: Pick<CalendarUrlDeps, 'baseUrl'> & Readonly<{ lastFetchedTracker: LastFetchedTracker; lookups: CalendarLookups }>,
 ): Promise<CapabilityDocument | undefined> {
   const [, token] = ICS_FILE_NAME_PATTERN.exec(fileName) ?? [];
   if (token === undefined) return undefined;
-  const calendar = await sharedLookups.findOrQuery(hashToken(token), (tokenHash) =>
-    findCalendar(queries, tokenHash, now),
-  );
+  const tokenHash = hashToken(token);
+  const calendar = await lookups.run(tokenHash, () => findCalendar(queries, tokenHash, now));
   if (calendar === undefined) return undefined;
   const role = calendar.role as Role;
   const permissions = getEffectivePermissions(calendar.permissions, role);
   if (!permissions.has('events:read') && !permissions.has('tasks:read')) return undefined;
   await lastFetchedTracker.recordFetch(calendar, now);
   return createCalendarDocument(calendar, permissions, now, baseUrl());
-}
-
-/**
- * Shares one query between concurrent fetches of a calendar URL. A query that was sent before a commit is not shared
- * after the commit.
- */
-class SharedLookups {
-  readonly #activeLookups = new Map<string, Promise<FoundCalendar | undefined>>();
-
-  constructor(store: Pick<Store, 'onCommitted'>) {
-    store.onCommitted(() => this.#activeLookups.clear());
-  }
-
-  findOrQuery(
-    tokenHash: string,
-    runQuery: (tokenHash: string) => Promise<FoundCalendar | undefined>,
-  ): Promise<FoundCalendar | undefined> {
-    const activeLookup = this.#activeLookups.get(tokenHash);
-    if (activeLookup !== undefined) return activeLookup;
-    const lookup = runQuery(tokenHash).finally(() => {
-      if (this.#activeLookups.get(tokenHash) === lookup) this.#activeLookups.delete(tokenHash);
-    });
-    this.#activeLookups.set(tokenHash, lookup);
-    return lookup;
-  }
 }
 
 async function findCalendar(queries: Queries, tokenHash: string, now: number) {

@@ -128,7 +128,7 @@ export async function setAssignees(
       write,
       rows.map(({ user_id }) => user_id),
     );
-    await unassignUsers(write, resourceType, [recordId]);
+    await unassignAll(write, 'assignments', resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('assignments', rows).execute();
   }
   if (teams !== undefined && allowsTeamsByType[resourceType]) {
@@ -137,7 +137,7 @@ export async function setAssignees(
       write,
       rows.map(({ team_id }) => team_id),
     );
-    await unassignTeams(write, resourceType, [recordId]);
+    await unassignAll(write, 'team_assignments', resourceType, [recordId]);
     if (rows.length > 0) await write.insertInto('team_assignments', rows).execute();
   }
 }
@@ -190,29 +190,15 @@ export async function removeAssignees(
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
 ): Promise<void> {
-  await Promise.all([unassignUsers(write, resourceType, recordIds), unassignTeams(write, resourceType, recordIds)]);
+  const tables = ['assignments', 'team_assignments'] as const;
+  await Promise.all(tables.map((table) => unassignAll(write, table, resourceType, recordIds)));
 }
 
-async function unassignUsers(
+async function unassignAll(
   write: AccountWrite,
+  table: 'assignments' | 'team_assignments',
   resourceType: AssignableResourceType,
   recordIds: readonly number[],
 ): Promise<void> {
-  await write
-    .deleteFrom('assignments')
-    .where('resource_type', '=', resourceType)
-    .where('record_id', 'in', recordIds)
-    .execute();
-}
-
-async function unassignTeams(
-  write: AccountWrite,
-  resourceType: AssignableResourceType,
-  recordIds: readonly number[],
-): Promise<void> {
-  await write
-    .deleteFrom('team_assignments')
-    .where('resource_type', '=', resourceType)
-    .where('record_id', 'in', recordIds)
-    .execute();
+  await write.deleteFrom(table).where('resource_type', '=', resourceType).where('record_id', 'in', recordIds).execute();
 }

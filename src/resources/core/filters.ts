@@ -100,31 +100,21 @@ export const containsFilter = (description: string, column: string): Filter<stri
  * Creates a filter for records that a user is assigned to. A deleted user matches no record, because responses leave
  * deleted users out.
  */
-export const assignedUserFilter = (
-  description: string,
-  resourceType: string,
-  table: string,
-  idColumn: string,
-): Filter<number> => ({
+export const assignedUserFilter = (description: string, resourceType: 'task' | 'subtask'): Filter<number> => ({
   ...idParameter(description),
   buildCondition: (userId) =>
     sql<SqlBool>`exists (select 1 from assignments inner join users on users.user_id = assignments.user_id
-      where assignments.account_id = ${columnRef(`${table}.account_id`)} and assignments.resource_type = ${resourceType}
-      and assignments.record_id = ${columnRef(`${table}.${idColumn}`)} and assignments.user_id = ${userId}
+      where assignments.account_id = ${columnRef(`${resourceType}s.account_id`)} and assignments.resource_type = ${resourceType}
+      and assignments.record_id = ${columnRef(`${resourceType}s.${resourceType}_id`)} and assignments.user_id = ${userId}
       and users.date_deleted is null)`,
 });
 
 /** Creates a filter for records that a team is assigned to. */
-export const assignedTeamFilter = (
-  description: string,
-  resourceType: string,
-  table: string,
-  idColumn: string,
-): Filter<number> => ({
+export const assignedTeamFilter = (description: string, resourceType: 'task' | 'subtask'): Filter<number> => ({
   ...idParameter(description),
   buildCondition: (teamId) =>
-    sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${columnRef(`${table}.account_id`)}
-      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${table}.${idColumn}`)}
+    sql<SqlBool>`exists (select 1 from team_assignments where team_assignments.account_id = ${columnRef(`${resourceType}s.account_id`)}
+      and team_assignments.resource_type = ${resourceType} and team_assignments.record_id = ${columnRef(`${resourceType}s.${resourceType}_id`)}
       and team_assignments.team_id = ${teamId})`,
 });
 

@@ -280,7 +280,8 @@ test('C1 a key created by another process is valid immediately, also within the 
   const { key, domain } = await store.write((tx) => createAccount(tx, account, Date.now(), systemRandom));
   const other = new DatabaseSync(address.slice('sqlite:'.length));
   t.after(() => other.close());
-  const { authenticate } = createKeyAuthenticator({ store, clock: systemClock, log: createLog('silent') });
+  const { authenticate, flush } = createKeyAuthenticator({ store, clock: systemClock, log: createLog('silent') });
+  t.after(flush);
   other.exec('update api_keys set revoked_at = 1');
   const before = authenticate(key, domain);
   other.exec('update api_keys set revoked_at = null');

@@ -34,14 +34,14 @@ import {
   type Permission,
   permissions,
   permissionsOf,
-  type Role,
 } from '../../permissions.ts';
-import { notFound, Problem } from '../../problems.ts';
+import { Problem } from '../../problems.ts';
 import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { buildFilterConditions, idFilter } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import { requireManageable, requireVisible } from '../users/lookup.ts';
 import { getUser } from '../users/users.ts';
 
 /** Response fields of a key; they never include its secret (X7). */
@@ -172,8 +172,7 @@ async function getKey(view: AccountView, caller: Caller, keyId: number): Promise
     .selectAll('api_keys')
     .where('api_keys.key_id', '=', keyId)
     .executeTakeFirst();
-  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  return toKeyRow(row);
+  return toKeyRow(requireVisible(row, caller));
 }
 
 /** Issues a key (X7). It never has more permissions or a later expiry than the caller's own key. */
@@ -283,13 +282,7 @@ async function requireManageableKey(write: AccountWrite, caller: Caller, keyId: 
     .where('api_keys.key_id', '=', keyId)
     .where('api_keys.revoked_at', 'is', null)
     .executeTakeFirst();
-  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  if (outranks(row.role as Role, caller.role)) {
-    throw new Problem('not_permitted', {
-      detail: 'You cannot change or revoke the key of a user whose role is above your own.',
-    });
-  }
-  return row;
+  return requireManageable(row, caller, 'change or revoke the key');
 }
 
 /** Revokes a live key without a permission check. Returns whether there was a live key with this id. */

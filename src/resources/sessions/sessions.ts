@@ -8,17 +8,16 @@ import { defineDeleteRoute, defineListRoute } from '../../http/routes/define-rou
 import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import { idParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
-import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
-import { notFound, Problem } from '../../problems.ts';
+import type { Caller } from '../../permissions.ts';
 import { hashToken, newToken, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { DELETE_BATCH_SIZE, deleteInBatches } from '../../store/delete-in-batches.ts';
-import type { Queries, Store, Tx } from '../../store/store.ts';
+import { createRowDeleter, deleteInBatches } from '../../store/delete-in-batches.ts';
+import type { Queries, Store } from '../../store/store.ts';
 import { endSessions } from '../auth/revoke-access.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { enteredPassphraseField } from '../passphrases/passphrases.ts';
-import { resolveListedUserId } from '../users/lookup.ts';
+import { requireManageable, resolveListedUserId } from '../users/lookup.ts';
 import { browserNameOf, SESSION_IDLE_TTL_MS, SESSION_TTL_MS, sessionExpiryOf } from './authenticate.ts';
 
 /** Response fields of a session. */
@@ -80,13 +79,8 @@ export async function endSession(write: AccountWrite, caller: Caller, sessionId:
     .select(['sessions.user_id', 'users.role'])
     .where('sessions.session_id', '=', sessionId)
     .executeTakeFirst();
-  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
-  if (outranks(row.role as Role, caller.role)) {
-    throw new Problem('not_permitted', {
-      detail: 'You cannot end the session of a user whose role is above your own.',
-    });
-  }
-  await endSessions(write, { userId: row.user_id, onlySessionId: sessionId }, 'ended by hand');
+  const { user_id: userId } = requireManageable(row, caller, 'end the session');
+  await endSessions(write, { userId, onlySessionId: sessionId }, 'ended by hand');
 }
 
 /** A new session with its maximum lifetime. The token is sent only in the cookie. */
@@ -136,18 +130,8 @@ async function endOldestSessions(write: AccountWrite, userId: number): Promise<v
 
 /** Deletes expired sessions in batches. Returns how many were deleted. */
 export function deleteExpiredSessions(store: Store, now: number, isStopped: () => boolean): Promise<number> {
-  const deleteBatch = async ({ queries }: Tx) => {
-    const expiredIdsQuery = queries
-      .selectFrom('sessions')
-      .select('session_id')
-      .where(({ or, eb }) => or([eb('expires_at', '<=', now), eb('last_used', '<=', now - SESSION_IDLE_TTL_MS)]))
-      .limit(DELETE_BATCH_SIZE);
-    const { numDeletedRows } = await queries
-      .deleteFrom('sessions')
-      .where('session_id', 'in', expiredIdsQuery)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
-  };
+  const expiredCondition = sql<SqlBool>`expires_at <= ${now} or last_used <= ${now - SESSION_IDLE_TTL_MS}`;
+  const deleteBatch = createRowDeleter('sessions', 'session_id', expiredCondition);
   return deleteInBatches(store.write, deleteBatch, isStopped);
 }
 

@@ -72,8 +72,8 @@ export const subtaskChangeFields = {
 
 export const subtaskFilters = {
   task_id: idFilter('Only subtasks of this task.', 'subtasks.task_id'),
-  user_id: assignedUserFilter('Assigned to this user.', 'subtask', 'subtasks', 'subtask_id'),
-  team_id: assignedTeamFilter('Assigned to this team.', 'subtask', 'subtasks', 'subtask_id'),
+  user_id: assignedUserFilter('Assigned to this user.', 'subtask'),
+  team_id: assignedTeamFilter('Assigned to this team.', 'subtask'),
   due_from: dateFromFilter('Due on this day or later.', 'subtasks.due_date'),
   due_to: dateUpToFilter('Due on this day or earlier.', 'subtasks.due_date'),
   completed_from: timestampFromFilter('Completed on this day (UTC) or later.', 'subtasks.date_completed'),

@@ -1,4 +1,4 @@
-import { type Caller, isAdmin } from '../../permissions.ts';
+import { type Caller, isAdmin, outranks, type Role } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
@@ -45,4 +45,27 @@ export function resolveListedUserId(caller: Caller, requestedUserId: number | un
   if (!isAdmin(caller))
     throw new Problem('not_permitted', { detail: 'Only admins may read what belongs to another user.' });
   return requestedUserId;
+}
+
+/** Returns a row that belongs to the caller; for admins, to any user. Otherwise throws 404. */
+export function requireVisible<Row extends { user_id: number }>(row: Row | undefined, caller: Caller): Row {
+  if (row === undefined || (row.user_id !== caller.userId && !isAdmin(caller))) throw notFound();
+  return row;
+}
+
+/**
+ * Returns a visible row that the caller may change. Throws `not_permitted` if the role of its user is above the role of
+ * the caller.
+ *
+ * @param action what the caller cannot do then, such as `end the session`
+ */
+export function requireManageable<Row extends { user_id: number; role: string }>(
+  row: Row | undefined,
+  caller: Caller,
+  action: string,
+): Row {
+  const visibleRow = requireVisible(row, caller);
+  if (outranks(visibleRow.role as Role, caller.role))
+    throw new Problem('not_permitted', { detail: `You cannot ${action} of a user whose role is above your own.` });
+  return visibleRow;
 }

@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { DatabaseLocation } from '../database-url.ts';
-import type { DatabaseInspection } from '../inspection.ts';
 import { loadMigrations } from '../migrate.ts';
-import type { Queries } from '../store.ts';
+import type { DatabaseInspection, Queries } from '../store.ts';
 import { createClientOptions, createQueries, createQueryFunction, parseDatabaseAddress } from './connection.ts';
 import { NODE_LOCK_CLASS } from './notifier.ts';
 import { dialect } from './open.ts';

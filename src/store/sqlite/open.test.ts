@@ -21,6 +21,7 @@ import type { StoreOptions } from '../database-url.ts';
 import { loadMigrations, migrate } from '../migrate.ts';
 import { openStore } from '../open.ts';
 import { DatabaseLostError, type Store, StoreError } from '../store.ts';
+import { readMountPoints } from './file-lock.ts';
 import { dialect } from './open.ts';
 
 const newPath = (t: TestContext) => join(createTemporaryFolder(t), 'carillon.db');
@@ -300,3 +301,19 @@ for (const [name, lose] of Object.entries(fileChanges)) {
     assert.deepEqual(clock.remainingDelaysMs, []);
   });
 }
+
+test('a file mounted on its own is found in the Linux mount table; other systems have no table', () => {
+  const table = [
+    '22 1 254:0 / / rw,relatime - ext4 /dev/vda rw',
+    '97 22 254:0 /srv/a\\040b/carillon.db /data/a\\040b/carillon.db rw - ext4 /dev/vda rw',
+    '',
+  ].join('\n');
+  assert.deepEqual(
+    readMountPoints(() => table),
+    ['/', '/data/a b/carillon.db', ''],
+  );
+  const fails = () => {
+    throw new Error('ENOENT');
+  };
+  assert.deepEqual(readMountPoints(fails), []);
+});

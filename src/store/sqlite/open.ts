@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
-import { type Clock, systemClock } from '../../clock.ts';
+import { startInterval, systemClock } from '../../clock.ts';
 import { backUpBeforeMigration } from '../backup/pre-migration-backup.ts';
 import { CommitListeners } from '../commit-events.ts';
 import type { DatabaseLocation, StoreOptions } from '../database-url.ts';
@@ -170,14 +170,6 @@ function createStore(
       lock?.close();
     },
   };
-}
-
-function startInterval(clock: Clock, intervalMs: number, run: () => void): () => void {
-  let cancelTimer = clock.after(intervalMs, function tick() {
-    cancelTimer = clock.after(intervalMs, tick);
-    run();
-  });
-  return () => cancelTimer();
 }
 
 /**

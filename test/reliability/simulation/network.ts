@@ -1,11 +1,11 @@
 import type { SeededRandom } from '../../../packages/chaos-receiver/src/random.ts';
+import { startDeadline } from '../../../src/clock.ts';
 import type {
   FailureCode,
   LocalErrorCode,
   OutcomeWithoutDuration,
 } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import { type AttemptRequest, type SendAttempt, withDuration } from '../../../src/delivery/transport/attempt.ts';
-import { startDeadline } from '../../../src/delivery/transport/deadline.ts';
 import type { ResolveName, ResolveResult } from '../../../src/delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { Arrival } from '../checker/history.ts';
