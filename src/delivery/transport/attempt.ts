@@ -8,9 +8,8 @@ import {
   toLocalErrorIfPaused,
 } from '../dispatcher/retry-policy.ts';
 import { Connection, type ConnectionPool } from './connection-pool.ts';
-import { startDeadline } from './deadline.ts';
+import { PauseMonitor, startDeadline } from './deadline.ts';
 import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';
-import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
 
 /** The input of one attempt. `timeoutMs` is the time limit from the DNS query to the head of the response (C21). */
