@@ -5,7 +5,7 @@ import type { RequestRate } from './durations.ts';
 import type { RateLimits } from './http/auth/rate-limits.ts';
 import type { RouteGroup } from './http/auth/route-groups.ts';
 import type { SessionCookie } from './http/auth/session-cookie.ts';
-import { disableBodyParsing } from './http/body/body-parser.ts';
+import { disableBodyParsing } from './http/body/read-body.ts';
 import { ErrorHandler } from './http/errors/error-handler.ts';
 import { FeedWaiters } from './http/feed/waiters.ts';
 import { type CapabilityUrl, mountCapabilityUrl } from './http/routes/capability-urls.ts';

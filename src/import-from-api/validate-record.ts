@@ -1,6 +1,11 @@
 import { isDueBeforeStart, NO_DATE, parseCalendarTime } from '../http/fields/dates.ts';
-import type { Field, Fields, JsonSchema } from '../http/fields/field.ts';
-import { type BodySpec, createCreationBodySpec } from '../http/fields/validate-body.ts';
+import {
+  type BodySpec,
+  createCreationBodySpec,
+  type Field,
+  type Fields,
+  type JsonSchema,
+} from '../http/fields/field.ts';
 import { isRole } from '../permissions.ts';
 import { type FieldError, Problem } from '../problems.ts';
 import type { RecordCreationInput, ResourceType, ResourceTypeName } from './resource-types.ts';

@@ -67,7 +67,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/store/postgres/notifier.ts', word: 'setImmediate(', because: COMMIT_EVENTS },
   { path: 'src/store/postgres/group-commit.ts', word: 'performance.now', because: COMMIT_DURATION },
   { path: 'src/store/sqlite/connection.ts', word: 'setImmediate(', because: READS },
-  { path: 'src/http/server/batched-responses.ts', word: 'setImmediate(', because: RESPONSES },
+  { path: 'src/http/server/response-buffers.ts', word: 'setImmediate(', because: RESPONSES },
   { path: 'src/http/server/connection-burst.ts', word: 'setImmediate(', because: BURST },
   { path: 'src/http/server/connections.ts', word: 'setImmediate(', because: CLOSED },
   { path: 'src/http/feed/waiters.ts', word: 'setImmediate(', because: WAITERS },
@@ -190,9 +190,8 @@ test('C3 account scopes are created only by route groups, capability URLs, the c
     ...[
       'src/cli/admin/open-database.ts',
       'src/http/routes/capability-urls.ts',
-      'src/http/routes/execute-write.ts',
+      'src/http/routes/execute.ts',
       'src/http/routes/public-routes.ts',
-      'src/http/routes/request-context.ts',
     ],
     'src/resources/accounts/actions.ts',
     // The scope in this file belongs to no account. It only serves to compile a query.

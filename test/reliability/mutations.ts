@@ -423,10 +423,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'a change ignores If-Match',
-    file: 'src/http/routes/execute-write.ts',
+    file: 'src/http/routes/execute.ts',
     changes: [['requirePreconditions(preconditions, etagOf(JSON.stringify(body)));', 'etagOf(JSON.stringify(body));']],
     caughtBy: {
-      file: 'src/http/routes/etag.test.ts',
+      file: 'src/http/routes/respond.test.ts',
       name: 'X5 of concurrent changes with the same ETag, exactly one succeeds',
     },
   },

@@ -2,7 +2,7 @@ import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { createResolver } from '../../delivery/transport/dns-resolver.ts';
 import { createSsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import { createCreationBodySpec } from '../../http/fields/field.ts';
 import type { SourceHook } from '../../import-from-api/rows.ts';
 import { isLoopback } from '../../loopback.ts';
 import { permissionsOf } from '../../permissions.ts';

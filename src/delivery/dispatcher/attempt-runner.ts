@@ -1,11 +1,12 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Random } from '../../secrets.ts';
+import type { LeaseManager } from '../cluster/leases.ts';
 import { buildResourceUrl, type DeliveryKind } from '../outbox/event-kinds.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-pool.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
-import type { Completion } from './complete-deliveries.ts';
+import type { Completer } from './completer.ts';
 import type { HookQueue } from './hook-queue.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { PendingDelivery } from './queries.ts';
@@ -16,16 +17,14 @@ export type AttemptRunnerDeps = {
   readonly log: Log;
   readonly random: Random;
   readonly sendAttempt: SendAttempt;
-  /** Returns whether this node may still send for the hooks that it leases. */
-  readonly isLeaseValid: () => boolean;
+  readonly leaseManager: Pick<LeaseManager, 'isLeaseValid'>;
   /** Returns the public base URL of this service, with which each `resource_url` begins (C10). */
   readonly baseUrl: () => string;
   /** The retry delays after the first and after the second failure of a hook, without jitter (C18). */
   readonly retryDelaysMs: readonly [number, number];
   /** Time limit of an attempt, from the DNS query to the head of the response (C21). */
   readonly attemptTimeoutMs: number;
-  /** Commits the result of an attempt. */
-  readonly complete: (completion: Completion) => void;
+  readonly completer: Pick<Completer, 'add'>;
   /** Called when the outcome of an attempt was applied to its queue. */
   readonly onFinished: (queue: HookQueue, now: number) => void;
   /** Called after each attempt, for the metrics. `lateMs`: how much later than due the attempt began. */
@@ -79,7 +78,7 @@ export class AttemptRunner {
 
   /** Sends the webhook. Being async, it also rejects if the request cannot be built, so that the attempt ends. */
   async #send(queue: HookQueue, attempt: InFlightAttempt): Promise<AttemptOutcome> {
-    const { sendAttempt, isLeaseValid, baseUrl, attemptTimeoutMs } = this.#deps;
+    const { sendAttempt, leaseManager, baseUrl, attemptTimeoutMs } = this.#deps;
     const { pendingDelivery } = attempt;
     const deliveryId = String(pendingDelivery.deliveryId);
     const body = JSON.stringify({
@@ -94,7 +93,7 @@ export class AttemptRunner {
       signal: attempt.signal,
       onBeforeSend: () => {
         // The process may have been paused since the attempt began, and the lease may have expired.
-        if (isLeaseValid()) attempt.markSending();
+        if (leaseManager.isLeaseValid()) attempt.markSending();
         else attempt.abort();
       },
       onNotSent: () => attempt.markNotSent(),
@@ -119,12 +118,12 @@ export class AttemptRunner {
   }
 
   #finish(queue: HookQueue, attempt: InFlightAttempt, outcome: AttemptOutcome): void {
-    const { clock, random, retryDelaysMs, complete, onFinished } = this.#deps;
+    const { clock, random, retryDelaysMs, completer, onFinished } = this.#deps;
     const now = clock.now();
     const retryOptions = { retryDelaysMs, jitterFraction: random.fraction() };
     const { decision, completion } = queue.finishAttempt(attempt, outcome, now, retryOptions);
     // An attempt that this service has aborted is not recorded, and its delivery stays pending.
-    if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') complete(completion);
+    if (outcome.kind !== 'local_error' || outcome.code !== 'stopped') completer.add(completion);
     this.#report(queue, attempt, outcome, decision);
     if (queue.hasEnded) this.closeConnections(queue);
     onFinished(queue, now);

@@ -9,8 +9,9 @@ import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { Store } from '../../store/store.ts';
 import { skipHookAlerts } from '../outbox/end-hooks.ts';
-import { type Completion, completeDeliveries } from './complete-deliveries.ts';
+import { completeDeliveries } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
+import type { Completion } from './in-flight-attempt.ts';
 import { findNextPendingDeliveries } from './queries.ts';
 
 for (const { test, database } of everyStore) {

@@ -1,77 +1,14 @@
-import type { Insertable } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import { DISPATCHER_ACTOR } from '../../permissions.ts';
 import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
-import { finalizeDeliveries } from './finalize-deliveries.ts';
-import type { InFlightAttempt } from './in-flight-attempt.ts';
-import { type HookReference, hookIdsOf, type PendingDelivery } from './queries.ts';
-import {
-  type AttemptOutcome,
-  type Decision,
-  type EndedReason,
-  explainDecision,
-  formatOutcome,
-  isCountedFailure,
-} from './retry-policy.ts';
+import type { Completion } from './in-flight-attempt.ts';
+import { type HookReference, hookIdsOf } from './queries.ts';
 
 /** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
 export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
-
-/** The result of one attempt that is to be committed. */
-export type Completion = {
-  readonly hookId: number;
-  readonly accountId: number;
-  readonly generation: number;
-  readonly pendingDelivery: PendingDelivery;
-  readonly attempt: {
-    readonly beganAt: number;
-    readonly outcome: string;
-    readonly durationMs: number;
-    /** Whether the attempt counts as a failure of the hook. */
-    readonly isCountedAsFailure: boolean;
-    readonly reason: string;
-  };
-  /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
-  readonly deliveryState: 'delivered' | 'dropped' | 'pending';
-  /** Ids of the manual attempts that this result completes. */
-  readonly manualAttemptIds: readonly number[];
-  /** The new state of the hook; absent if the state has not changed. */
-  readonly hookState?: {
-    readonly failures: number;
-    readonly dueAt: number | null;
-    readonly retryDeliveryId: number | null;
-    readonly lastOutcome: string;
-  };
-  /** Set if this result ends the hook. */
-  readonly endedReason?: EndedReason;
-};
-
-/** Creates the completion of an attempt. `result`: the state of its delivery and hook after the decision. */
-export function createCompletion(
-  { hookId, accountId, generation }: Pick<Completion, 'hookId' | 'accountId' | 'generation'>,
-  { pendingDelivery, beganAt }: InFlightAttempt,
-  outcome: AttemptOutcome,
-  decision: Decision,
-  result: Pick<Completion, 'deliveryState' | 'manualAttemptIds' | 'hookState'>,
-): Completion {
-  return {
-    hookId,
-    accountId,
-    generation,
-    pendingDelivery,
-    attempt: {
-      beganAt,
-      outcome: formatOutcome(outcome),
-      durationMs: Math.round(outcome.durationMs),
-      isCountedAsFailure: isCountedFailure(decision),
-      reason: explainDecision(decision),
-    },
-    ...result,
-    ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
-  };
-}
 
 /**
  * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended
@@ -290,4 +227,71 @@ async function updateChangedHooks(queries: Queries, completions: readonly Comple
     );
   });
   await Promise.all(updatePromises);
+}
+
+type DeliveryReference = { readonly deliveryId: number };
+
+const idsOf = (deliveries: readonly DeliveryReference[]) => deliveries.map(({ deliveryId }) => deliveryId);
+
+/** The columns that a delivery keeps when it moves from `pending_deliveries` to `finalized_deliveries`. */
+const copiedColumns = [
+  'account_id',
+  'user_id',
+  'hook_id',
+  'delivery_id',
+  'record_id',
+  'created_at',
+  'kind',
+  'position',
+] as const;
+
+const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;
+
+type Finalization = { readonly finalizedAt: number; readonly state: 'delivered' | 'failed' };
+
+const selectFinalizedColumns = ({ finalizedAt, state }: Finalization) =>
+  [...copiedColumns, sql.val(finalizedAt).as('finalized_at'), sql.val(state).as('state')] as const;
+
+const insertFinalizedDeliveries = prepareQueryForItems(
+  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
+    queries
+      .insertInto('finalized_deliveries')
+      .columns(finalizedColumns)
+      .expression((from) =>
+        from
+          .selectFrom('pending_deliveries')
+          .where('delivery_id', 'in', idsOf(deliveries))
+          .select(selectFinalizedColumns(finalization)),
+      ),
+);
+
+const deletePendingDeliveries = prepareQueryForItems((queries, deliveries: readonly DeliveryReference[]) =>
+  queries.deleteFrom('pending_deliveries').where('delivery_id', 'in', idsOf(deliveries)),
+);
+
+/** Moves deliveries with a single statement, on PostgreSQL. SQLite cannot delete and insert in one statement. */
+const movePendingToFinalized = prepareQueryForItems(
+  (queries, deliveries: readonly DeliveryReference[], finalization: Finalization) =>
+    queries
+      .with('gone', (from) =>
+        from.deleteFrom('pending_deliveries').where('delivery_id', 'in', idsOf(deliveries)).returning(copiedColumns),
+      )
+      .insertInto('finalized_deliveries')
+      .columns(finalizedColumns)
+      .expression((from) => from.selectFrom('gone').select(selectFinalizedColumns(finalization))),
+);
+
+/** Moves deliveries from `pending_deliveries` to `finalized_deliveries`. */
+async function finalizeDeliveries(
+  queries: Queries,
+  deliveryIds: ReadonlySet<number>,
+  finalization: Finalization,
+): Promise<void> {
+  const deliveries = [...deliveryIds].map((deliveryId) => ({ deliveryId }));
+  if (hasConcurrentWriters(queries)) await movePendingToFinalized(queries, deliveries, finalization);
+  else
+    await Promise.all([
+      insertFinalizedDeliveries(queries, deliveries, finalization),
+      deletePendingDeliveries(queries, deliveries, {}),
+    ]);
 }

@@ -4,7 +4,8 @@ import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 import type { Lease } from '../cluster/leases.ts';
 import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
-import { type Completion, completeDeliveries } from './complete-deliveries.ts';
+import { completeDeliveries } from './complete-deliveries.ts';
+import type { Completion } from './in-flight-attempt.ts';
 
 /** Delay before a batch that could not be committed is retried. */
 const COMMIT_RETRY_DELAY_MS = 500;

@@ -1,5 +1,4 @@
-import type { Completion } from './complete-deliveries.ts';
-import type { InFlightAttempt } from './in-flight-attempt.ts';
+import type { Completion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { ManualAttemptPage, PendingDelivery } from './queries.ts';
 import type { Decision } from './retry-policy.ts';
 

@@ -1,7 +1,9 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import type { AttemptRunner } from './attempt-runner.ts';
 import { ConcurrencyLimiter, StartRateLimiter } from './concurrency-limiter.ts';
 import type { HookQueue } from './hook-queue.ts';
+import type { Prefetcher } from './prefetcher.ts';
 import type { PendingDelivery } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
@@ -36,18 +38,11 @@ export type DispatchLoopDeps = {
   readonly maxAttemptsPerHost: number;
   /** Returns false while this node is stopping or its leases are not valid. */
   readonly mayStart: () => boolean;
-  /** Returns the number of attempts in flight. */
-  readonly countInFlight: () => number;
   /** Returns false while the secrets of a queue must not be read. */
   readonly mayPrefetch: (queue: HookQueue) => boolean;
-  /** Loads what the queue needs before its next attempt; schedules the queue afterwards. */
-  readonly prefetch: (queue: HookQueue) => void;
-  /**
-   * Starts an attempt.
-   *
-   * @param onOutcome called when the outcome is known, before it is applied to the queue
-   */
-  readonly startAttempt: (queue: HookQueue, delivery: PendingDelivery, onOutcome: () => void) => void;
+  /** Loads what a queue needs before its next attempt; schedules the queue afterwards. */
+  readonly prefetcher: Pick<Prefetcher, 'add'>;
+  readonly attemptRunner: Pick<AttemptRunner, 'inFlightCount' | 'start'>;
 };
 
 /** Starts the attempts of leased queues that are ready, round-robin and within the concurrency limits. */
@@ -61,7 +56,7 @@ export class DispatchLoop {
   constructor(deps: DispatchLoopDeps) {
     this.#deps = deps;
     this.#loop = new WorkLoop(deps, {
-      hasWork: () => this.#readyQueues.size > 0 && deps.countInFlight() < MAX_IN_FLIGHT && deps.mayStart(),
+      hasWork: () => this.#readyQueues.size > 0 && deps.attemptRunner.inFlightCount < MAX_IN_FLIGHT && deps.mayStart(),
       runOnce: () => this.#dispatchBatch(),
     });
     const startRateLimiter = new StartRateLimiter({
@@ -96,10 +91,10 @@ export class DispatchLoop {
 
   /** Starts at most one attempt on each of up to QUEUES_PER_ITERATION queues. */
   async #dispatchBatch(): Promise<void> {
-    const { clock, countInFlight, mayStart } = this.#deps;
+    const { clock, attemptRunner, mayStart } = this.#deps;
     const queues = firstMembersOf(this.#readyQueues, QUEUES_PER_ITERATION);
     for (const queue of queues) {
-      if (countInFlight() >= MAX_IN_FLIGHT || !mayStart()) break;
+      if (attemptRunner.inFlightCount >= MAX_IN_FLIGHT || !mayStart()) break;
       // Round-robin: `#tryDispatch` adds the queue again at the end, so that all queues are served if permits are few.
       this.#readyQueues.delete(queue);
       this.#tryDispatch(queue, clock.now());
@@ -115,12 +110,12 @@ export class DispatchLoop {
    *   neither start nor get a timer
    */
   #tryDispatch(queue: HookQueue, now: number): void {
-    const { mayPrefetch, prefetch } = this.#deps;
+    const { mayPrefetch, prefetcher } = this.#deps;
     const status = queue.status(now);
     // The queue is scheduled again when the prefetch is done.
     if (status === 'prefetching') return;
     if (status === 'unread' && mayPrefetch(queue)) {
-      prefetch(queue);
+      prefetcher.add(queue);
       return;
     }
     if (!this.#limiter.admitOrEnqueue(queue)) return;
@@ -134,7 +129,7 @@ export class DispatchLoop {
 
   #startAttempt(queue: HookQueue, delivery: PendingDelivery): void {
     const permit = this.#limiter.acquire(queue);
-    this.#deps.startAttempt(queue, delivery, () => {
+    this.#deps.attemptRunner.start(queue, delivery, () => {
       this.#limiter.release(permit);
       this.#scheduleWaitingQueues(queue);
     });

@@ -7,10 +7,10 @@ import type { EnqueueHookAlerts } from '../outbox/end-hooks.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { AttemptRunner, type AttemptRunnerDeps } from './attempt-runner.ts';
 import { ClaimLoop, LEASE_RETRY_DELAY_MS } from './claim-loop.ts';
-import type { Completion } from './complete-deliveries.ts';
 import { Completer } from './completer.ts';
 import { DispatchLoop } from './dispatch-loop.ts';
 import type { HookQueue } from './hook-queue.ts';
+import type { Completion } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
 
 export type DispatcherDeps = Pick<
@@ -80,18 +80,13 @@ export class Dispatcher {
       mayReadSecrets,
       onPrefetched: (queue) => this.#dispatchLoop.schedule([queue]),
     });
-    this.#dispatchLoop = new DispatchLoop({
+    this.#completer = new Completer({
       ...deps,
-      mayStart: mayContinue,
-      countInFlight: () => this.#attemptRunner.inFlightCount,
-      mayPrefetch: mayReadSecrets,
-      prefetch: (queue) => this.#prefetcher.add(queue),
-      startAttempt: (queue, delivery, onOutcome) => this.#attemptRunner.start(queue, delivery, onOutcome),
+      onBatchCommitted: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
     });
     this.#attemptRunner = new AttemptRunner({
       ...deps,
-      isLeaseValid: () => leaseManager.isLeaseValid(),
-      complete: (completion) => this.#completer.add(completion),
+      completer: this.#completer,
       onFinished: (queue, now) => {
         if (queue.hasEnded) this.#dispatchLoop.wake();
         else {
@@ -101,9 +96,12 @@ export class Dispatcher {
         this.#wakeDrain();
       },
     });
-    this.#completer = new Completer({
+    this.#dispatchLoop = new DispatchLoop({
       ...deps,
-      onBatchCommitted: (completions, fencedLeases) => this.#onBatchCommitted(completions, fencedLeases),
+      mayStart: mayContinue,
+      mayPrefetch: mayReadSecrets,
+      prefetcher: this.#prefetcher,
+      attemptRunner: this.#attemptRunner,
     });
   }
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Completion } from './complete-deliveries.ts';
 import { HookQueue, type HookSource } from './hook-queue.ts';
-import type { InFlightAttempt } from './in-flight-attempt.ts';
+import type { Completion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import type { AttemptOutcome, Decision } from './retry-policy.ts';
 

@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
 import { CachedSecrets, type SigningSecret } from '../transport/signature.ts';
-import { type Completion, createCompletion } from './complete-deliveries.ts';
 import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
 import {
@@ -14,7 +13,7 @@ import {
   type HookHealth,
   isProven,
 } from './hook-health.ts';
-import { InFlightAttempt } from './in-flight-attempt.ts';
+import { type Completion, createCompletion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 

@@ -1,4 +1,12 @@
 import type { PendingDelivery } from './queries.ts';
+import {
+  type AttemptOutcome,
+  type Decision,
+  type EndedReason,
+  explainDecision,
+  formatOutcome,
+  isCountedFailure,
+} from './retry-policy.ts';
 
 /** One attempt in flight, from its start to its outcome. */
 export class InFlightAttempt {
@@ -49,4 +57,58 @@ export class InFlightAttempt {
   abort(): void {
     this.#abortController.abort();
   }
+}
+
+/** The result of one attempt that is to be committed. */
+export type Completion = {
+  readonly hookId: number;
+  readonly accountId: number;
+  readonly generation: number;
+  readonly pendingDelivery: PendingDelivery;
+  readonly attempt: {
+    readonly beganAt: number;
+    readonly outcome: string;
+    readonly durationMs: number;
+    /** Whether the attempt counts as a failure of the hook. */
+    readonly isCountedAsFailure: boolean;
+    readonly reason: string;
+  };
+  /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
+  readonly deliveryState: 'delivered' | 'dropped' | 'pending';
+  /** Ids of the manual attempts that this result completes. */
+  readonly manualAttemptIds: readonly number[];
+  /** The new state of the hook; absent if the state has not changed. */
+  readonly hookState?: {
+    readonly failures: number;
+    readonly dueAt: number | null;
+    readonly retryDeliveryId: number | null;
+    readonly lastOutcome: string;
+  };
+  /** Set if this result ends the hook. */
+  readonly endedReason?: EndedReason;
+};
+
+/** Creates the completion of an attempt. `result`: the state of its delivery and hook after the decision. */
+export function createCompletion(
+  { hookId, accountId, generation }: Pick<Completion, 'hookId' | 'accountId' | 'generation'>,
+  { pendingDelivery, beganAt }: InFlightAttempt,
+  outcome: AttemptOutcome,
+  decision: Decision,
+  result: Pick<Completion, 'deliveryState' | 'manualAttemptIds' | 'hookState'>,
+): Completion {
+  return {
+    hookId,
+    accountId,
+    generation,
+    pendingDelivery,
+    attempt: {
+      beganAt,
+      outcome: formatOutcome(outcome),
+      durationMs: Math.round(outcome.durationMs),
+      isCountedAsFailure: isCountedFailure(decision),
+      reason: explainDecision(decision),
+    },
+    ...result,
+    ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
+  };
 }

@@ -145,11 +145,11 @@ plainTest('each chunk of a long body waits for the turn of its sender before it 
     memoryQuota: quota,
     fileQuota: quota,
     deadlines: defaultTimeouts,
-    getConnectionTracker: () => ({
+    connectionTracker: {
       findConnection: () => undefined,
       setPendingBody: () => undefined,
       runAfterResponse: () => undefined,
-    }),
+    },
     scheduler: { waitForTurn: async (owner) => void turns.push(owner) },
   });
   const server = createServer(async (raw, response) => {

@@ -1,15 +1,21 @@
 import { createHash, hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FairScheduler } from '../../async/fair-scheduler.ts';
 import type { Quota, QuotaOwner } from '../../async/quota.ts';
 import { parseJson } from '../../json.ts';
 import { Problem } from '../../problems.ts';
+import { markAsShed } from '../server/admission.ts';
 import type { ConnectionTracker } from '../server/connections.ts';
-import { markAsShed } from '../server/load-shedding.ts';
-import { requireJson } from './body-parser.ts';
 import { RemainderTooLargeError, type StreamedField, StreamedFieldExtractor } from './streamed-field.ts';
 import { GrowingBuffer, TemporaryTextFile } from './temporary-file.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The `Content-Type` header as it was sent; undefined if it is missing or empty. */
+    bodyType: string | undefined;
+  }
+}
 
 /** A parsed request body. `hashWithPrefix` returns a SHA-256 of a prefix followed by the raw bytes. */
 export type ParsedBody = {
@@ -42,10 +48,7 @@ export type BodyReaderDeps = {
   /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
   readonly fileQuota: Quota;
   readonly deadlines: BodyDeadlines;
-  readonly getConnectionTracker: () => Pick<
-    ConnectionTracker,
-    'findConnection' | 'setPendingBody' | 'runAfterResponse'
-  >;
+  readonly connectionTracker: Pick<ConnectionTracker, 'findConnection' | 'setPendingBody' | 'runAfterResponse'>;
   /** Schedules the chunks of long bodies, so that the requests of other callers run in between. */
   readonly scheduler: Pick<FairScheduler, 'waitForTurn'>;
 };
@@ -135,7 +138,7 @@ export class BodyReader {
     if ((declaredLength ?? 0) > maxBytes) throw new Problem('body_too_large');
     let chargedBytes = BODY_OVERHEAD_BYTES + (declaredLength ?? 0);
     if (!quota.tryAcquire(owner, chargedBytes)) throw markAsShed(request, 'request_bytes');
-    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
+    this.#deps.connectionTracker.runAfterResponse(reply.raw, () => quota.release(owner, chargedBytes));
     if (raw.destroyed) throw new Problem('malformed_request');
     if (expectsContinue(raw)) reply.raw.writeContinue();
     return this.#receiveBeforeDeadline(raw, isAuthenticated, (chunk, receivedBytes) => {
@@ -153,8 +156,7 @@ export class BodyReader {
     isAuthenticated: boolean,
     onChunk: (chunk: Buffer, receivedBytes: number) => void | Promise<void>,
   ): Promise<void> {
-    const { deadlines } = this.#deps;
-    const connectionTracker = this.#deps.getConnectionTracker();
+    const { deadlines, connectionTracker } = this.#deps;
     const connection = connectionTracker.findConnection(request.socket);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let receivedBytes = 0;
@@ -243,4 +245,40 @@ function declaredLengthOf({ headers }: IncomingMessage): number | undefined {
  */
 function expectsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /(?:^|\W)100-continue(?:$|\W)/i.test(headers.expect);
+}
+
+/**
+ * Disables Fastify's body parsing. Each route reads its body itself, so that a response that does not depend on the
+ * body is sent before the body has arrived. Fastify's `bodyLimit` has no effect: `BodyReader` limits the size. The hook also hides the `Content-Type` header from Fastify, which would check the media type before the
+ * route is known.
+ */
+export function disableBodyParsing(app: FastifyInstance): void {
+  app.decorateRequest('bodyType', undefined);
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw;
+    if (headers['content-type'] !== undefined) {
+      request.bodyType = headers['content-type'] || undefined;
+      headers['content-type'] = undefined;
+    }
+    done();
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+}
+
+/** Throws unless the headers declare uncompressed JSON in UTF-8. A missing `Content-Type` is accepted (C4). */
+export function requireJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
+  const contentEncoding = headers['content-encoding'];
+  if (!isJson(bodyType) || !isUncompressed(contentEncoding)) throw new Problem('unsupported_media_type');
+}
+
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined) return true;
+  const [mediaType = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  if (mediaType !== 'application/json') return false;
+  return parameters.every((parameter) => !parameter.startsWith('charset=') || /^charset="?utf-?8"?$/.test(parameter));
+}
+
+function isUncompressed(contentEncoding: string | undefined): boolean {
+  return contentEncoding === undefined || ['', 'identity'].includes(contentEncoding.trim().toLowerCase());
 }

@@ -4,8 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
 import { invalidInput } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { requirePermission } from '../auth/authenticate.ts';
-import { authenticateRequest } from '../auth/route-groups.ts';
+import { authenticateRequest, requirePermission } from '../auth/route-groups.ts';
 import {
   createRecordSchema,
   type Fields,
@@ -15,6 +14,7 @@ import {
   serializeRecord,
 } from '../fields/field.ts';
 import { type RouteHead, routeHeadOf } from '../routes/define-routes.ts';
+import { createAccountView } from '../routes/execute.ts';
 import { MAX_RECORDS_PER_PAGE, pagingParameters } from '../routes/pagination.ts';
 import {
   type ParsedParameters,
@@ -22,7 +22,7 @@ import {
   type QueryParameter,
   type QueryParameters,
 } from '../routes/query-parameters.ts';
-import { createAccountView, type RequestContext } from '../routes/request-context.ts';
+import type { RequestContext } from '../routes/request-context.ts';
 import type { FeedRequest, Route, RouteInput, SerializedFeedPage } from '../routes/route.ts';
 import { readHeaderValues } from '../server/cors.ts';
 import { EVENT_STREAM_TYPE, prefersEventStream, STREAM_BATCH_SIZE, streamFeedEntries } from './sse.ts';

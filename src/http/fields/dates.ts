@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../async/bounded-map.ts';
+import { invalidInput } from '../../problems.ts';
 import { readOnlyField, writableField } from './field.ts';
 import { DATE_TIME_SCHEMA } from './scalar-fields.ts';
 
@@ -87,6 +88,38 @@ export function isDueBeforeStart(start: string | null, due: string | null): bool
   if (due.endsWith(' 00:00:00')) return due.slice(0, 10) < start.slice(0, 10);
   return due < start;
 }
+
+type DateFields<K extends string> = { readonly [key in K]?: string | null | undefined };
+
+/**
+ * Creates a check that the end of a record is not before its beginning (C26). If a change sets only one of the two
+ * dates, the check uses the stored value of the other date (C27). The error names a field of the request.
+ *
+ * @param isEndBeforeBegin whether `end` is before `begin`; the default compares calendar times as text
+ */
+export function createDateOrderCheck<B extends string, E extends string>(
+  beginField: B,
+  endField: E,
+  isEndBeforeBegin: (begin: string, end: string) => boolean = (beginDate, endDate) => endDate < beginDate,
+) {
+  return (input: DateFields<B | E>, oldRecord: DateFields<B | E> = {}): void => {
+    const mergedDates: DateFields<B | E> = { ...oldRecord, ...input };
+    if (
+      !mergedDates[beginField] ||
+      !mergedDates[endField] ||
+      !isEndBeforeBegin(mergedDates[beginField], mergedDates[endField])
+    )
+      return;
+    throw invalidInput([
+      input[endField] === undefined
+        ? { field: beginField, message: `must not be after ${endField}` }
+        : { field: endField, message: `must not be before ${beginField}` },
+    ]);
+  };
+}
+
+/** Throws 400 if a record is due before it starts (C26). */
+export const requireDateOrder = createDateOrderCheck('start_date', 'due_date', isDueBeforeStart);
 
 const INVALID_TIME_MESSAGE = 'must be a real calendar day written yyyymmdd (or YYYY-MM-DD HH:MM:SS)';
 

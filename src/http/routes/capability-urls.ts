@@ -6,7 +6,7 @@ import { AccountView } from '../../store/account-scope.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { RequestSlots } from '../server/request-slots.ts';
-import { evaluatePreconditions, readPreconditions } from './etag.ts';
+import { evaluatePreconditions, readPreconditions } from './respond.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

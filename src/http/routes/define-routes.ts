@@ -3,14 +3,16 @@ import type { ProblemCode } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import type { LockMode } from '../../store/store.ts';
 import {
+  type BodySpec,
   type ChangeInput,
   type CreationInput,
+  createChangeBodySpec,
+  createCreationBodySpec,
   createRecordSchema,
   type Fields,
   type StoredRecordOf,
   serializeRecord,
 } from '../fields/field.ts';
-import { type BodySpec, createChangeBodySpec, createCreationBodySpec } from '../fields/validate-body.ts';
 import { loadFirstSlice } from './list-response.ts';
 import {
   createListResponseSchema,

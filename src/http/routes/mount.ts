@@ -1,27 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller, Permission } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
-import { requirePermission } from '../auth/authenticate.ts';
 import { budgetOf, type RateBudget } from '../auth/rate-limits.ts';
-import { authenticateRequest, type RouteGroup } from '../auth/route-groups.ts';
+import { authenticateRequest, type RouteGroup, requirePermission } from '../auth/route-groups.ts';
 import type { ParsedBody } from '../body/read-body.ts';
 import { executeFollow } from '../feed/follow-route.ts';
 import { parseId } from '../fields/field.ts';
 import { quotaOwnerOf } from '../server/request-slots.ts';
-import { findRepresentationRoute, hasEtag, shownOnceFieldNamesOf } from './etag.ts';
-import { executeRead } from './execute-read.ts';
-import { executeSteps } from './execute-steps.ts';
-import { executeWrite } from './execute-write.ts';
-import { createFingerprintPrefix, InProgressCalls } from './idempotency.ts';
+import { executeRead, executeSteps, executeWrite } from './execute.ts';
+import { createFingerprintPrefix, InProgressCalls, readIdempotencyKey } from './idempotency.ts';
 import { createLargePageSemaphore } from './list-response.ts';
 import type { RawQuery } from './query-parameters.ts';
-import {
-  type CompiledRoute,
-  createRequestContext,
-  type MountDeps,
-  type RequestContext,
-  type RouteGroupDeps,
-} from './request-context.ts';
+import type { CompiledRoute, MountDeps, RequestContext, RouteGroupDeps } from './request-context.ts';
+import { findRepresentationRoute, hasEtag, readPreconditions, shownOnceFieldNamesOf } from './respond.ts';
 import { idNamesOf, type Route, type RouteInput } from './route.ts';
 
 declare module 'fastify' {
@@ -120,6 +111,25 @@ function addRoute(scopedApp: FastifyInstance, compiledRoute: CompiledRoute, deps
       }
     },
   });
+}
+
+/** Creates the context of a request whose caller is authorized and whose body has been received. */
+function createRequestContext(
+  parts: Omit<RequestContext, 'preconditions' | 'idempotentCall' | 'responseCapacity'>,
+  hashWithPrefix: ParsedBody['hashWithPrefix'] | undefined,
+): RequestContext {
+  const { request, deps, caller, input } = parts;
+  const { route } = parts.compiledRoute;
+  return {
+    ...parts,
+    preconditions: route.supportsPreconditions ? readPreconditions(request.raw) : undefined,
+    // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
+    idempotentCall:
+      route.method === 'POST' && caller.keyId !== 0
+        ? readIdempotencyKey(request.raw, route, caller, input, hashWithPrefix)
+        : undefined,
+    responseCapacity: deps.requestSlots.responseCapacityOf(request, caller, route.path),
+  };
 }
 
 function executeRoute(context: RequestContext): Promise<FastifyReply> {

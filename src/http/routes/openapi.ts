@@ -1,8 +1,8 @@
 import { type ProblemCode, problems } from '../../problems.ts';
 import { EVENT_STREAM_TYPE } from '../feed/sse.ts';
 import type { JsonSchema } from '../fields/field.ts';
-import { hasEtag } from './etag.ts';
 import { deriveSchemaNames, SchemaCollector, type SchemaNames } from './openapi-schemas.ts';
+import { hasEtag } from './respond.ts';
 import { ETAG_SCHEMA, type HeaderParameter, idNamesOf, problemCodesOf, type Route, requestHeadersOf } from './route.ts';
 
 /** A webhook: a request from the service to a target. */

@@ -2,15 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FairSemaphore } from '../../async/fair-semaphore.ts';
 import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
-import { AccountView } from '../../store/account-scope.ts';
 import type { Store } from '../../store/store.ts';
 import type { RateLimits } from '../auth/rate-limits.ts';
 import type { RouteGroup } from '../auth/route-groups.ts';
-import type { BodyReader, ParsedBody } from '../body/read-body.ts';
+import type { BodyReader } from '../body/read-body.ts';
 import type { FeedWaiters } from '../feed/waiters.ts';
 import type { RequestSlots, ResponseCapacity } from '../server/request-slots.ts';
-import { type findRepresentationRoute, type Preconditions, readPreconditions } from './etag.ts';
-import { type IdempotentCall, type InProgressCalls, readIdempotencyKey } from './idempotency.ts';
+import type { IdempotentCall, InProgressCalls } from './idempotency.ts';
 import type { Route, RouteInput } from './route.ts';
 
 /** Dependencies of the routes of all groups. */
@@ -41,10 +39,19 @@ export type CompiledRoute = {
   readonly route: Route;
   readonly pathIdNames: readonly string[];
   /** The GET route to whose response the preconditions of a change apply. */
-  readonly representationRoute: ReturnType<typeof findRepresentationRoute>;
+  readonly representationRoute: Extract<Route, { mode: 'read' }> | undefined;
   readonly sendsEtag: boolean;
   readonly shownOnceFieldNames: readonly string[];
 };
+
+/** An entity tag of a header list: the quoted opaque tag, and whether it has the prefix `W/`. */
+export type EntityTag = { readonly opaque: string; readonly isWeak: boolean };
+
+/** The value of If-Match or If-None-Match: `*` for any representation, or a list of tags. */
+export type EntityTags = '*' | readonly EntityTag[];
+
+/** The preconditions of a request (RFC 9110, 13.1). */
+export type Preconditions = { readonly ifMatch: EntityTags | undefined; readonly ifNoneMatch: EntityTags | undefined };
 
 /** The parts of one request that its execution and its response need. */
 export type RequestContext = {
@@ -58,27 +65,3 @@ export type RequestContext = {
   readonly idempotentCall: IdempotentCall | undefined;
   readonly responseCapacity: ResponseCapacity;
 };
-
-/** Creates the context of a request whose caller is authorized and whose body has been received. */
-export function createRequestContext(
-  parts: Omit<RequestContext, 'preconditions' | 'idempotentCall' | 'responseCapacity'>,
-  hashWithPrefix: ParsedBody['hashWithPrefix'] | undefined,
-): RequestContext {
-  const { request, deps, caller, input } = parts;
-  const { route } = parts.compiledRoute;
-  return {
-    ...parts,
-    preconditions: route.supportsPreconditions ? readPreconditions(request.raw) : undefined,
-    // Idempotency keys are scoped to an API key, so requests with a session have none (X4).
-    idempotentCall:
-      route.method === 'POST' && caller.keyId !== 0
-        ? readIdempotencyKey(request.raw, route, caller, input, hashWithPrefix)
-        : undefined,
-    responseCapacity: deps.requestSlots.responseCapacityOf(request, caller, route.path),
-  };
-}
-
-/** Returns a view of the account of a caller, outside of a transaction. */
-export function createAccountView({ accountId }: Caller, { store, clock }: MountDeps): AccountView {
-  return new AccountView(store.read, accountId, clock.now());
-}

@@ -30,8 +30,8 @@ function createAdmission(hasFreeSlot: (claim: RequestClass, waiting: number) => 
       begun.push(String(request.headers['x-name']));
       now += 10;
     },
-    hasFreeSlot,
-    shed: (request, _response, claim) => shed.push(`${request.headers['x-name']} ${claim}`),
+    requestSlots: { hasFreeSlot },
+    loadShedding: { shed: (request, _response, reason) => shed.push(`${request.headers['x-name']} ${reason}`) },
   });
   const enter = (name: string, headers: Record<string, string>, url = '/v2/events') => {
     const request: Pick<IncomingMessage, 'url' | 'headers'> = { url, headers: { ...headers, 'x-name': name } };
@@ -56,7 +56,7 @@ test('queued visitors take no room from callers, and probes are always admitted'
   for (let visitor = 0; visitor < 5; visitor += 1) enter(`v${visitor}`, {});
   for (let caller = 0; caller < 4; caller += 1) enter(`c${caller}`, { key: `${caller}` });
   for (const path of ['/healthz', '/readyz', '/metrics', '/healthz']) enter(path, { key: 'x' }, path);
-  assert.deepEqual(shed, ['v3 visitor', 'v4 visitor', 'c2 caller', 'c3 caller']);
+  assert.deepEqual(shed, ['v3 visitors', 'v4 visitors', 'c2 requests', 'c3 requests']);
 });
 
 test('while connections are being accepted, requests with a key start and visitors wait', async () => {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { BatchedResponses } from './batched-responses.ts';
+import { BatchedResponses } from './response-buffers.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

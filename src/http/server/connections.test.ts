@@ -11,7 +11,7 @@ import type { ApiUser, TestService } from '../../../test/kit/service/service.ts'
 import { sqlite } from '../../../test/kit/service/stores.ts';
 import { waitForNextIteration } from '../routes/pagination.ts';
 import { ConnectionTracker } from './connections.ts';
-import { UnreadResponseQuota } from './unread-responses.ts';
+import { UnreadResponseQuota } from './response-buffers.ts';
 
 const { test, testService } = sqlite;
 
@@ -143,13 +143,12 @@ test('connections that expire together are closed over several event-loop iterat
     maxConnections: 1_000,
     networkQuotaOwnerOf: () => undefined,
     unreadResponseQuota: new UnreadResponseQuota(MIB, () => undefined),
-    beginRequest: () => undefined,
     rejectAmbiguous: () => undefined,
     closeWithProblem: (socket) => socket.destroy(),
     onForcedClose: (reason) => closed.push(reason),
   });
   const server = new EventEmitter();
-  connections.trackConnections(server as Server);
+  connections.trackConnections(server as Server, () => undefined);
   const sockets = Array.from({ length: 120 }, () => new Socket());
   for (const socket of sockets) server.emit('connection', socket);
   await clock.advance(10_000);

@@ -6,8 +6,8 @@ import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 import { type CloseReason, Connection, type ConnectionDeadlines } from './connection.ts';
 import { burstDetector } from './connection-burst.ts';
-import { ambiguityOf } from './malformed-requests.ts';
-import type { UnreadResponseQuota } from './unread-responses.ts';
+import { isHeaderNamed } from './cors.ts';
+import type { UnreadResponseQuota } from './response-buffers.ts';
 
 /** Maximum number of waiting pipelined requests per connection. A client that sends more is disconnected. */
 const MAX_PIPELINED_REQUESTS = 100;
@@ -29,8 +29,6 @@ export type ConnectionTrackerDeps = {
    */
   readonly networkQuotaOwnerOf: (address: string) => QuotaOwner | undefined;
   readonly unreadResponseQuota: UnreadResponseQuota;
-  /** Starts a request that is not ambiguous. */
-  readonly beginRequest: RequestListener;
   /** Rejects an ambiguous request, which another HTTP parser may read differently. */
   readonly rejectAmbiguous: (request: IncomingMessage, response: ServerResponse, detail: string) => void;
   /** Sends an error response over a connection that has no current request, and closes the connection. */
@@ -45,6 +43,7 @@ export class ConnectionTracker {
   readonly #connections = new Map<Duplex, Connection>();
   readonly #connectionSlots: Quota;
   readonly #runningTime: RunningTime;
+  #admitRequest: RequestListener = () => undefined;
 
   constructor(deps: ConnectionTrackerDeps) {
     const { clock, deadlines, maxConnections } = deps;
@@ -55,7 +54,9 @@ export class ConnectionTracker {
     );
   }
 
-  trackConnections(server: Server): void {
+  /** @param admitRequest starts, queues or sheds a request that is not ambiguous */
+  trackConnections(server: Server, admitRequest: RequestListener): void {
+    this.#admitRequest = admitRequest;
     server.on('connection', (socket) => this.#onConnection(socket));
     // This listener prevents Node from closing idle connections. Node would also close a connection that only seems
     // idle because this process was paused.
@@ -164,7 +165,7 @@ export class ConnectionTracker {
     response.once('close', () => this.#onResponseClosed(connection));
     const ambiguity = ambiguityOf(request);
     if (ambiguity === undefined) {
-      this.#deps.beginRequest(request, response);
+      this.#admitRequest(request, response);
       return;
     }
     connection.isClosing = true;
@@ -215,4 +216,42 @@ export class ConnectionTracker {
     }
     this.#deps.unreadResponseQuota.refreshAllConnections();
   }
+}
+
+/** RTSP methods. Node's HTTP parser accepts them, even if the protocol of the request is RTSP. */
+const RTSP_METHODS = new Set(
+  'DESCRIBE ANNOUNCE SETUP PLAY PAUSE TEARDOWN REDIRECT RECORD FLUSH GET_PARAMETER SET_PARAMETER'.split(' '),
+);
+
+/**
+ * Matches a character that is invalid in a host (RFC 9112, 3.2): space, a control or non-ASCII character, or a
+ * delimiter of a URL.
+ */
+const INVALID_HOST_CHARACTER = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
+
+/**
+ * Returns the reason why a proxy in front of the service might read a request differently although Node accepts it
+ * (request smuggling); undefined if the request is unambiguous. The text is sent to the client as the problem's detail.
+ */
+function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
+  if (method === undefined || RTSP_METHODS.has(method)) return 'This is not HTTP/1.1.';
+  let [hostCount, contentTypeCount] = [0, 0];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const headerName = rawHeaders[index];
+    if (isHeaderNamed(headerName, 'host')) {
+      hostCount += 1;
+      if (INVALID_HOST_CHARACTER.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
+    }
+    if (isHeaderNamed(headerName, 'content-type')) contentTypeCount += 1;
+    // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
+    const isTransferEncoding = isHeaderNamed(headerName, 'transfer-encoding');
+    if (isTransferEncoding && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
+      return 'A body needs a content-length, or the transfer-encoding chunked alone.';
+  }
+  if (hostCount > 1) return 'The host header is sent more than once.';
+  if (contentTypeCount > 1) return 'The content-type header is sent more than once.';
+  if (url.includes('#')) return 'A request target must not contain a fragment.';
+  if (url === '*' && method !== 'OPTIONS') return 'A request target must begin with /.';
+  if (httpVersion === '1.1') return hostCount === 1 ? undefined : 'The host header is missing.';
+  return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
 }

@@ -9,10 +9,10 @@ import { formatRequest, sendRawBytes } from '../../../test/kit/network/raw-http.
 import { sqlite, stores } from '../../../test/kit/service/stores.ts';
 import { Quota } from '../../async/quota.ts';
 import { type Clock, systemClock } from '../../clock.ts';
-import { ReasonCounter } from './load-shedding.ts';
+import { ReasonCounter } from './admission.ts';
 import { ActiveRequests } from './request-slots.ts';
 import { defaultTimeouts } from './resource-limits.ts';
-import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './unread-responses.ts';
+import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes } from './response-buffers.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

@@ -1,9 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { notFound, Problem, type ProblemCode, problems } from '../../problems.ts';
 import { authenticateRequest, KEY_CHALLENGE, type RouteGroup } from '../auth/route-groups.ts';
 import { createProblemBody, problemOf } from '../errors/problem-response.ts';
-import { isHeaderNamed } from './cors.ts';
 
 /**
  * The error that Node emits for bytes that are not HTTP: its code, the received bytes, and the position of the error in
@@ -14,44 +12,6 @@ export type MalformedRequestError = Error & {
   readonly rawPacket?: unknown;
   readonly bytesParsed?: number;
 };
-
-/** RTSP methods. Node's HTTP parser accepts them, even if the protocol of the request is RTSP. */
-const RTSP_METHODS = new Set(
-  'DESCRIBE ANNOUNCE SETUP PLAY PAUSE TEARDOWN REDIRECT RECORD FLUSH GET_PARAMETER SET_PARAMETER'.split(' '),
-);
-
-/**
- * Matches a character that is invalid in a host (RFC 9112, 3.2): space, a control or non-ASCII character, or a
- * delimiter of a URL.
- */
-const INVALID_HOST_CHARACTER = /[^\x21-\x7e]|[/\\@?#"<>`{}|^]/;
-
-/**
- * Returns the reason why a proxy in front of the service might read a request differently although Node accepts it
- * (request smuggling); undefined if the request is unambiguous. The text is sent to the client as the problem's detail.
- */
-export function ambiguityOf({ rawHeaders, httpVersion, url = '', method }: IncomingMessage): string | undefined {
-  if (method === undefined || RTSP_METHODS.has(method)) return 'This is not HTTP/1.1.';
-  let [hostCount, contentTypeCount] = [0, 0];
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const headerName = rawHeaders[index];
-    if (isHeaderNamed(headerName, 'host')) {
-      hostCount += 1;
-      if (INVALID_HOST_CHARACTER.test(rawHeaders[index + 1] ?? '')) return 'The host header is invalid.';
-    }
-    if (isHeaderNamed(headerName, 'content-type')) contentTypeCount += 1;
-    // Node accepts `transfer-encoding: gzip, chunked`, and passes on the compressed body.
-    const isTransferEncoding = isHeaderNamed(headerName, 'transfer-encoding');
-    if (isTransferEncoding && (httpVersion === '1.0' || rawHeaders[index + 1]?.toLowerCase() !== 'chunked'))
-      return 'A body needs a content-length, or the transfer-encoding chunked alone.';
-  }
-  if (hostCount > 1) return 'The host header is sent more than once.';
-  if (contentTypeCount > 1) return 'The content-type header is sent more than once.';
-  if (url.includes('#')) return 'A request target must not contain a fragment.';
-  if (url === '*' && method !== 'OPTIONS') return 'A request target must begin with /.';
-  if (httpVersion === '1.1') return hostCount === 1 ? undefined : 'The host header is missing.';
-  return httpVersion === '1.0' ? undefined : 'This is not HTTP/1.1.';
-}
 
 /** Responds to bytes that Node cannot parse as HTTP, and closes the connection. Such bytes never reach the app. */
 export async function respondToMalformed(

@@ -3,11 +3,10 @@ import { Quota, type QuotaOwner } from '../../async/quota.ts';
 import { RunningTime } from '../../async/running-time.ts';
 import type { Clock } from '../../clock.ts';
 import type { Caller } from '../../permissions.ts';
-import { claimedIdentityOf, type RequestClass } from './admission.ts';
+import { claimedIdentityOf, markAsShed, type RequestClass } from './admission.ts';
 import { clientNetworkOf } from './client-network.ts';
 import type { ConnectionTracker } from './connections.ts';
-import { markAsShed } from './load-shedding.ts';
-import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes, type UnreadResponseQuota } from './unread-responses.ts';
+import { MIN_LARGE_RESPONSE_BYTES, ResponseSizes, type UnreadResponseQuota } from './response-buffers.ts';
 
 /** Minimum number of slots for unauthenticated requests. A client network gets a quarter of these slots. */
 const MIN_VISITOR_SLOTS = 16;
@@ -26,7 +25,7 @@ export type RequestSlotsDeps = {
   /** Responds to a request that has exceeded `requestTimeoutMs`. */
   readonly onRequestTimeout: (reply: FastifyReply) => void;
   readonly unreadResponseQuota: Pick<UnreadResponseQuota, 'hasCapacity'>;
-  readonly getConnectionTracker: () => Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
+  readonly connectionTracker: Pick<ConnectionTracker, 'findConnection' | 'runAfterResponse'>;
 };
 
 /** The quota of a caller's unread responses, for a response as large as the last one of the route. */
@@ -120,7 +119,7 @@ export class RequestSlots {
     const owner = { group: 'calendars', member: `calendar ${accountId}` };
     this.releaseSlot(reply);
     if (!this.#calendarSlots.tryAcquire(owner)) throw markAsShed(request, 'visitors');
-    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
+    this.#deps.connectionTracker.runAfterResponse(reply.raw, () => this.#calendarSlots.release(owner));
     this.#setResponseOwner(request, owner);
     this.#requireResponseCapacity(request, owner);
   }
@@ -161,13 +160,13 @@ export class RequestSlots {
     reason: 'requests' | 'visitors',
   ): void {
     this.#setResponseOwner(request, owner);
-    this.#deps.getConnectionTracker().runAfterResponse(reply.raw, () => this.releaseSlot(reply));
+    this.#deps.connectionTracker.runAfterResponse(reply.raw, () => this.releaseSlot(reply));
     if (!this.#activeRequests.acquire(reply, slots, owner)) throw markAsShed(request, reason);
   }
 
   /** Charges the bytes of the response to this quota owner. */
   #setResponseOwner(request: FastifyRequest, owner: QuotaOwner): void {
-    const connection = this.#deps.getConnectionTracker().findConnection(request.raw.socket);
+    const connection = this.#deps.connectionTracker.findConnection(request.raw.socket);
     if (connection !== undefined) connection.responseOwner = owner;
   }
 }

@@ -7,16 +7,14 @@ import type { Log } from '../../log.ts';
 import { Problem } from '../../problems.ts';
 import { type BodyDeadlines, BodyReader } from '../body/read-body.ts';
 import { createProblemBody } from '../errors/problem-response.ts';
-import { AdmissionControl } from './admission.ts';
-import { BatchedResponses } from './batched-responses.ts';
+import { AdmissionControl, LoadShedding, ReasonCounter } from './admission.ts';
 import { clientNetworkOf, createProxyMatcher } from './client-network.ts';
 import type { CloseReason, ConnectionDeadlines } from './connection.ts';
 import { ConnectionTracker } from './connections.ts';
 import type { CorsPolicy } from './cors.ts';
-import { LoadShedding, ReasonCounter } from './load-shedding.ts';
 import { closeWithProblem } from './malformed-requests.ts';
 import { RequestSlots } from './request-slots.ts';
-import { UnreadResponseQuota } from './unread-responses.ts';
+import { BatchedResponses, UnreadResponseQuota } from './response-buffers.ts';
 
 const MIB = 1_024 * 1_024;
 
@@ -95,7 +93,7 @@ export class HttpLimits {
   readonly bodyReader: BodyReader;
   readonly requestSlots: RequestSlots;
   readonly loadShedding: LoadShedding;
-  #startRequest: RequestListener = () => undefined;
+  readonly #scheduler: FairScheduler;
 
   constructor(deps: HttpLimitsDeps) {
     const { clock, realClock, log, baseUrl, trustProxy, timeouts } = deps;
@@ -113,12 +111,26 @@ export class HttpLimits {
       if (connection !== undefined) unreadResponseQuota.recordBufferedBytes(connection);
     });
     const isTrustedProxy = createProxyMatcher(trustProxy);
-    const getConnectionTracker = () => this.connectionTracker;
+    this.connectionTracker = new ConnectionTracker({
+      clock: realClock,
+      deadlines: timeouts,
+      maxConnections: deps.maxConnections,
+      networkQuotaOwnerOf: (address) =>
+        isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
+      unreadResponseQuota,
+      rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
+      closeWithProblem: (socket, reason) =>
+        closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
+      onForcedClose: (reason) => {
+        deps.metrics.closedConnectionCounter.inc({ reason });
+        this.#closedConnectionCounter.count(reason);
+      },
+    });
     this.requestSlots = new RequestSlots({
       ...deps,
       requestTimeoutMs: timeouts.requestTimeoutMs,
       unreadResponseQuota,
-      getConnectionTracker,
+      connectionTracker: this.connectionTracker,
     });
     const memoryQuota = new Quota({
       maxTotal: MAX_BODY_BYTES_IN_FLIGHT,
@@ -130,36 +142,13 @@ export class HttpLimits {
       maxPerGroup: MAX_FILE_BYTES_IN_FLIGHT / 2,
       maxPerMember: MAX_FILE_BYTES_IN_FLIGHT / 4,
     });
-    const scheduler = new FairScheduler({ clock, iterationBudgetMs: ITERATION_BUDGET_MS });
+    this.#scheduler = new FairScheduler({ clock, iterationBudgetMs: ITERATION_BUDGET_MS });
     this.bodyReader = new BodyReader({
       memoryQuota,
       fileQuota,
       deadlines: timeouts,
-      getConnectionTracker,
-      scheduler,
-    });
-    const admission = new AdmissionControl({
-      scheduler,
-      startRequest: (request, response) => this.#startRequest(request, response),
-      hasFreeSlot: (requestClass, queuedCount) => this.requestSlots.hasFreeSlot(requestClass, queuedCount),
-      shed: (request, response, requestClass) =>
-        this.loadShedding.shed(request, response, requestClass === 'caller' ? 'requests' : 'visitors'),
-    });
-    this.connectionTracker = new ConnectionTracker({
-      clock: realClock,
-      deadlines: timeouts,
-      maxConnections: deps.maxConnections,
-      networkQuotaOwnerOf: (address) =>
-        isTrustedProxy(address) ? undefined : { group: 'visitors', member: clientNetworkOf(address) },
-      unreadResponseQuota,
-      beginRequest: admission.admit,
-      rejectAmbiguous: (request, response, detail) => this.#rejectAmbiguous(request, response, detail),
-      closeWithProblem: (socket, reason) =>
-        closeWithProblem(socket, new Problem(reason === 'too_many' ? 'overloaded' : 'request_timeout'), baseUrl()),
-      onForcedClose: (reason) => {
-        deps.metrics.closedConnectionCounter.inc({ reason });
-        this.#closedConnectionCounter.count(reason);
-      },
+      connectionTracker: this.connectionTracker,
+      scheduler: this.#scheduler,
     });
   }
 
@@ -167,7 +156,6 @@ export class HttpLimits {
   attach({ server }: FastifyInstance): void {
     const [frameworkListener] = server.listeners('request') as RequestListener[];
     if (frameworkListener === undefined) throw new Error('the server has no request listener');
-    this.#startRequest = frameworkListener;
     const { onRequest } = this.connectionTracker;
     server.removeListener('request', frameworkListener).on('request', onRequest);
     // Do not send `100 Continue` yet: the route sends it when it reads the body.
@@ -178,7 +166,13 @@ export class HttpLimits {
     server.on('connect', (_request, socket) =>
       closeWithProblem(socket, new Problem('malformed_request'), this.#deps.baseUrl()),
     );
-    this.connectionTracker.trackConnections(server as Server);
+    const admission = new AdmissionControl({
+      scheduler: this.#scheduler,
+      startRequest: frameworkListener,
+      requestSlots: this.requestSlots,
+      loadShedding: this.loadShedding,
+    });
+    this.connectionTracker.trackConnections(server as Server, admission.admit);
     server.once('close', () => {
       this.loadShedding.flushShedLog();
       this.#closedConnectionCounter.flush();

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { test } from 'node:test';
 import type { QuotaOwner } from '../../async/quota.ts';
 import { Connection } from './connection.ts';
-import { UnreadResponseQuota } from './unread-responses.ts';
+import { UnreadResponseQuota } from './response-buffers.ts';
 
 const A1: QuotaOwner = { group: 1, member: 11 };
 const A2: QuotaOwner = { group: 1, member: 12 };

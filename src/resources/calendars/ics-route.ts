@@ -1,7 +1,7 @@
 import { SingleFlight } from '../../async/single-flight.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { CapabilityDocument, CapabilityUrl } from '../../http/routes/capability-urls.ts';
-import { etagOf } from '../../http/routes/etag.ts';
+import { etagOf } from '../../http/routes/respond.ts';
 import { addDays } from '../../ical/days.ts';
 import { CALENDAR_END, writeCalendarStart } from '../../ical/write.ts';
 import { createCalendarZone } from '../../ical/zone.ts';

@@ -1,11 +1,10 @@
 import { ownRecordId } from '../../http/fields/reference-fields.ts';
 import { constant, email, longText, requiredName, shortText } from '../../http/fields/scalar-fields.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { activeState } from '../core/domain-fields.ts';
+import { activeState, commonFields } from '../core/domain-fields.ts';
 import { containsFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
-import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a client (C29). */
 export const clientFields = {

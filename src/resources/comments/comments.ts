@@ -6,11 +6,11 @@ import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { invalidInput } from '../../problems.ts';
 import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { commonFields } from '../core/domain-fields.ts';
 import { idFilter } from '../core/filters.ts';
 import { createListFunction, splitBySize, totalByteLengthSql } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
-import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
 export const commentFields = {

@@ -1,9 +1,9 @@
 import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import { email, requiredName, shortText } from '../../http/fields/scalar-fields.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { commonFields } from '../core/domain-fields.ts';
 import { idFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
-import { commonFields } from '../core/timestamps.ts';
 
 /** Fields of a contact, usually a person at a client (C36). */
 export const contactFields = {

@@ -18,7 +18,6 @@ import type { Caller } from '../../permissions.ts';
 import { notFound } from '../../problems.ts';
 import { AccountView, type AccountWrite, type DynamicQuery } from '../../store/account-scope.ts';
 import { tableColumns } from '../../store/tables.ts';
-import { resolveOwnerId } from '../users/lookup.ts';
 import { type Assignees, addAssigneesToPage, canHaveAssignees, loadAssignees, setAssignees } from './assignments.ts';
 import { cascadeDelete, getCascadeDeleteKinds } from './cascade-delete.ts';
 import type { Filters } from './filters.ts';
@@ -28,6 +27,7 @@ import {
   cascadeReferenceChanges,
   getCascadedChangeKinds,
   parentTypeOf,
+  resolveOwnerId,
   resolveReferences,
 } from './references.ts';
 import { idColumnOf, type ResourceTable, resourceTables, type StandardResourceType } from './resource-tables.ts';
@@ -141,7 +141,8 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
   const orderParameter =
     options.orders && enumParameter(options.orders.description, Object.keys(options.orders.byName));
   const selectRecords = options.select ?? ((view: AccountView) => view.selectFromDynamic(table).selectAll(table));
-  const rowHasAllFields = options.select === undefined && !canHaveAssignees(resourceType);
+  const assignableType = canHaveAssignees(resourceType) ? resourceType : undefined;
+  const rowHasAllFields = options.select === undefined && assignableType === undefined;
 
   const listRecords = createListFunction(resourceType, filters, selectRecords, findLongTextColumns(fields, table));
   const findById = AccountView.prepareBatchedSelect({ id: 'int8' }, (view, { id }: { readonly id: number }) =>
@@ -152,7 +153,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
   async function getRecord(view: AccountView, recordId: number): Promise<ColumnValues> {
     const [row] = await findById(view, { id: recordId });
     if (row === undefined) throw notFound();
-    return canHaveAssignees(resourceType) ? { ...row, ...(await loadAssignees(view, resourceType, recordId)) } : row;
+    return assignableType ? { ...row, ...(await loadAssignees(view, assignableType, recordId)) } : row;
   }
 
   return {
@@ -172,7 +173,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
     async list(view, { order: orderName = '', ...given }, paging) {
       const order = totalOrdersByName.get(String(orderName)) ?? orderById;
       const recordPage = await listRecords(view, given, paging, order);
-      return canHaveAssignees(resourceType) ? addAssigneesToPage(view, resourceType, recordPage, idOf) : recordPage;
+      return assignableType ? addAssigneesToPage(view, assignableType, recordPage, idOf) : recordPage;
     },
     async create(write, caller, { users, teams, user_id: requestedOwnerId, ...input }, parentId) {
       requireConsistency?.(input);
@@ -190,9 +191,8 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       });
       const recordId = Number(row[key]);
       // A new record has no assignments, so an empty list needs no query.
-      if (canHaveAssignees(resourceType)) {
-        await setAssignees(write, resourceType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
-      }
+      if (assignableType)
+        await setAssignees(write, assignableType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
       recordOccurrences(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
       return rowHasAllFields ? row : getRecord(write, recordId);
     },
@@ -208,8 +208,7 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         .where(key, '=', recordId)
         .returningAll()
         .executeTakeFirstOrThrow();
-      if (canHaveAssignees(resourceType))
-        await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
+      if (assignableType) await setAssignees(write, assignableType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
       const changeOccurrences = await options.changeOccurrences?.createOccurrences(write, caller, oldRecord, newValues);
       recordOccurrences(write, [

@@ -1,4 +1,6 @@
+import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import { type Field, parseId, readOnlyField, writableField } from '../../http/fields/field.ts';
+import { recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import {
   createEnumSchema,
   DIGITS_SCHEMA,
@@ -10,6 +12,13 @@ import {
   STRING_SCHEMA,
 } from '../../http/fields/scalar-fields.ts';
 import { isRole, type Role } from '../../permissions.ts';
+
+/** Fields that most resources end with: creation time, modification time and owner. */
+export const commonFields = {
+  date_created: readOnlyTimestamp('When it was created, UTC.'),
+  date_modified: readOnlyTimestamp('When it was last modified, UTC.'),
+  user_id: recordIdOrNone('The user who created it. Only admins may give another user.'),
+};
 
 /** A field that returns the seconds of another field as hours, rounded to four decimals. */
 export const hoursFromSeconds = (sourceField: string, description: string): Field<number | null, 'derived'> => ({

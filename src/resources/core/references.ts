@@ -1,8 +1,9 @@
 import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
-import type { Caller } from '../../permissions.ts';
-import { invalidInput, notFound } from '../../problems.ts';
+import { type Caller, isAdmin } from '../../permissions.ts';
+import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { AccountView, type AccountWrite } from '../../store/account-scope.ts';
+import { requireUsers } from '../users/lookup.ts';
 import {
   idColumnOf,
   loadIdBatches,
@@ -104,6 +105,26 @@ function createMismatchError(
   const sharedType =
     relationsFrom(resourceType).find((relation) => relation.field === column)?.referencedType ?? column;
   return invalidInput([{ field, message: `must be a ${referencedType} of the same ${sharedType}` }]);
+}
+
+/**
+ * Determines the owner of a record. The owner stays the same unless an admin names another user of the account. A
+ * caller who is not an admin is rejected before the user is looked up (C14). Throws 404 for an unknown user (C26).
+ *
+ * @param requestedUserId the `user_id` of the request; 0 for none
+ * @param currentOwnerId the current owner
+ */
+export async function resolveOwnerId(
+  view: AccountView,
+  caller: Caller,
+  requestedUserId: number,
+  currentOwnerId: number,
+): Promise<number> {
+  if (requestedUserId === 0 || requestedUserId === currentOwnerId) return currentOwnerId;
+  if (!isAdmin(caller))
+    throw new Problem('not_permitted', { detail: 'Only admins may give another user as the creator.' });
+  await requireUsers(view, [requestedUserId]);
+  return requestedUserId;
 }
 
 /** Returns the relations whose referring records copy one of the changed columns, and so must change too. */

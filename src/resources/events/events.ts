@@ -1,4 +1,4 @@
-import { calendarTime } from '../../http/fields/dates.ts';
+import { calendarTime, requireDateOrder } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
 import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import { requiredName } from '../../http/fields/scalar-fields.ts';
@@ -6,6 +6,7 @@ import type { Page, PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
+import { commonFields } from '../core/domain-fields.ts';
 import {
   aliasFilter,
   buildFilterConditions,
@@ -17,7 +18,6 @@ import {
 import { createListFunction, loadPage } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
-import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectOverlappingEventIds } from './overlapping.ts';
 
 /** Fields of a calendar event (the specification, section 2). */

@@ -4,7 +4,7 @@ import { type OccurrenceKind, permissionFor } from '../../delivery/outbox/event-
 import { requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
 import { findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { requirePermission } from '../../http/auth/authenticate.ts';
+import { requirePermission } from '../../http/auth/route-groups.ts';
 import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
 import type { ParsedParameters } from '../../http/routes/query-parameters.ts';

@@ -1,6 +1,6 @@
 import { type EnqueueHookAlerts, skipHookAlerts } from '../../delivery/outbox/end-hooks.ts';
 import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import { createCreationBodySpec } from '../../http/fields/field.ts';
 import {
   defineActionRoute,
   defineDeleteRoute,

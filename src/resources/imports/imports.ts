@@ -5,6 +5,7 @@ import type { TemporaryTextFile } from '../../http/body/temporary-file.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import {
   type CreationInput,
+  createCreationBodySpec,
   createParser,
   createRecordSchema,
   type Field,
@@ -15,7 +16,6 @@ import {
 } from '../../http/fields/field.ts';
 import { recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import { readOnlyDigits, readOnlyText, writeOnlyFlag } from '../../http/fields/scalar-fields.ts';
-import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import type { Route, WriteSteps } from '../../http/routes/route.ts';
 import { addDays } from '../../ical/days.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { AuthenticateKey, CallerLookupResult, Reauthorize } from '../../http/auth/authenticate.ts';
+import type { AuthenticateKey, CallerLookupResult, Reauthorize } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, isPermission, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashApiKey } from '../../secrets.ts';

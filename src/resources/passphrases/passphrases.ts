@@ -1,6 +1,7 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import {
   type CreationInput,
+  createCreationBodySpec,
   createParser,
   createRecordSchema,
   type Field,
@@ -8,7 +9,6 @@ import {
 } from '../../http/fields/field.ts';
 import { readOnlyId } from '../../http/fields/reference-fields.ts';
 import { isValidText } from '../../http/fields/scalar-fields.ts';
-import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
 import { defineWriteWithPreparation } from '../../http/routes/define-routes.ts';
 import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import type { Route } from '../../http/routes/route.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { calendarTimeOrNone } from '../../http/fields/dates.ts';
+import { calendarTimeOrNone, requireDateOrder } from '../../http/fields/dates.ts';
 import { ownRecordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import {
   constant,
@@ -20,6 +20,7 @@ import {
   activeState,
   assignedTeams,
   assignedUsers,
+  commonFields,
   fixedPrice,
   hoursFromSeconds,
   sortPosition,
@@ -37,7 +38,6 @@ import {
 import { recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
-import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { PROJECT_TRACKED_SECONDS_SQL } from '../core/tracked-seconds.ts';
 
 /** Fields of a project (C30). */

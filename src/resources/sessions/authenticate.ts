@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts';
-import type { CallerLookupResult, Reauthorize } from '../../http/auth/authenticate.ts';
-import type { AuthenticateSession } from '../../http/auth/route-groups.ts';
+import type { AuthenticateSession, CallerLookupResult, Reauthorize } from '../../http/auth/route-groups.ts';
 import type { Log } from '../../log.ts';
 import { type Caller, type Permission, permissionsOf, type Role } from '../../permissions.ts';
 import { hashToken } from '../../secrets.ts';

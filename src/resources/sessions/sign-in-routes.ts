@@ -1,5 +1,4 @@
-import { type CreationInput, serializeRecord } from '../../http/fields/field.ts';
-import { createCreationBodySpec } from '../../http/fields/validate-body.ts';
+import { type CreationInput, createCreationBodySpec, serializeRecord } from '../../http/fields/field.ts';
 import type { PublicRequest, PublicResult, PublicRoute } from '../../http/routes/public-routes.ts';
 import { clientNetworkOf } from '../../http/server/client-network.ts';
 import { invalidInput, Problem } from '../../problems.ts';

@@ -1,4 +1,4 @@
-import { calendarTimeOrNone, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { calendarTimeOrNone, readOnlyTimestamp, requireDateOrder } from '../../http/fields/dates.ts';
 import { ownRecordId, readOnlyId, recordId } from '../../http/fields/reference-fields.ts';
 import {
   decimal,
@@ -13,7 +13,7 @@ import {
 } from '../../http/fields/scalar-fields.ts';
 import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { activeState, assignedTeams, assignedUsers, sortPosition } from '../core/domain-fields.ts';
+import { activeState, assignedTeams, assignedUsers, commonFields, sortPosition } from '../core/domain-fields.ts';
 import {
   assignedTeamFilter,
   assignedUserFilter,
@@ -27,7 +27,6 @@ import {
 } from '../core/filters.ts';
 import { createNextRecurringSubtask, getRecurrencePeriod, recurrenceField } from '../core/recurring-tasks.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
-import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a subtask (C32). */

@@ -1,5 +1,5 @@
 import type { NewOccurrence } from '../../delivery/outbox/record-occurrences.ts';
-import { calendarTimeOrNone, readOnlyTimestamp } from '../../http/fields/dates.ts';
+import { calendarTimeOrNone, readOnlyTimestamp, requireDateOrder } from '../../http/fields/dates.ts';
 import { ownRecordId, readOnlyId, recordId } from '../../http/fields/reference-fields.ts';
 import {
   decimal,
@@ -17,7 +17,14 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
-import { activeState, assignedTeams, assignedUsers, fixedPrice, sortPosition } from '../core/domain-fields.ts';
+import {
+  activeState,
+  assignedTeams,
+  assignedUsers,
+  commonFields,
+  fixedPrice,
+  sortPosition,
+} from '../core/domain-fields.ts';
 import {
   dateFromFilter,
   dateUpToFilter,
@@ -32,7 +39,6 @@ import { createNextRecurringTask, getRecurrencePeriod, recurrenceField } from '.
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { loadIdBatches } from '../core/resource-tables.ts';
 import { ascendingBy, descendingBy, numberKey, textKey } from '../core/sorting.ts';
-import { commonFields, requireDateOrder } from '../core/timestamps.ts';
 import { selectTrackedSeconds } from '../core/tracked-seconds.ts';
 
 /** Fields of a task (C31). */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { calendarDayOrNone, calendarTimeOrNone } from '../../http/fields/dates.ts';
+import { calendarDayOrNone, calendarTimeOrNone, createDateOrderCheck } from '../../http/fields/dates.ts';
 import { ownRecordId, readOnlyId, recordId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
 import { longText, numberFlag, readOnlyInteger, readOnlyText, seconds } from '../../http/fields/scalar-fields.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -17,7 +17,6 @@ import {
   timestampUpToFilter,
 } from '../core/filters.ts';
 import { createAliasRoutes, createResourceRoutes } from '../core/resource-routes.ts';
-import { createDateOrderCheck } from '../core/timestamps.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
 export const timeEntryFields = {

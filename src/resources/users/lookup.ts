@@ -7,26 +7,6 @@ export function fullNameOf(user: { first_name: string; last_name: string }): str
   return `${user.first_name} ${user.last_name}`.trim();
 }
 
-/**
- * Determines the owner of a record. The owner stays the same unless an admin names another user of the account. A
- * caller who is not an admin is rejected before the user is looked up (C14). Throws 404 for an unknown user (C26).
- *
- * @param requestedUserId the `user_id` of the request; 0 for none
- * @param currentOwnerId the current owner
- */
-export async function resolveOwnerId(
-  view: AccountView,
-  caller: Caller,
-  requestedUserId: number,
-  currentOwnerId: number,
-): Promise<number> {
-  if (requestedUserId === 0 || requestedUserId === currentOwnerId) return currentOwnerId;
-  if (!isAdmin(caller))
-    throw new Problem('not_permitted', { detail: 'Only admins may give another user as the creator.' });
-  await requireUsers(view, [requestedUserId]);
-  return requestedUserId;
-}
-
 /** Throws 404 unless all of these ids belong to users of the account. `userIds` must have no duplicates. */
 export async function requireUsers(view: AccountView, userIds: readonly number[]): Promise<void> {
   if (userIds.length === 0) return;

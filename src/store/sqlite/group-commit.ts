@@ -3,8 +3,8 @@ import { waitForBatch } from '../../async/batches.ts';
 import { FairGroupQueue } from '../../async/fair-scheduler.ts';
 import { type Clock, sleep } from '../../clock.ts';
 import { Problem } from '../../problems.ts';
-import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder } from '../commit-events.ts';
-import type { AccountLockRequest, BeforeCommitAction, CommitEvents, DatabaseLostError, Queries, Tx } from '../store.ts';
+import { addPipelinedQuery, BeforeCommitActions, CommitEventsBuilder, type CommitListeners } from '../commit-events.ts';
+import type { AccountLockRequest, BeforeCommitAction, Queries, Tx } from '../store.ts';
 import {
   isStorageFailure,
   SQLITE_BUSY,
@@ -14,6 +14,7 @@ import {
   sqliteResultCodeOf,
   toProblem,
 } from './connection.ts';
+import type { OpenFiles } from './file-lock.ts';
 
 /** Maximum time that a commit group waits for another process, such as a command, that holds the write lock. */
 const BEGIN_TIMEOUT_MS = 10_000;
@@ -31,6 +32,15 @@ type WaitingWrite = {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
+export type GroupCommitDeps = {
+  /** The connection for reads, whose snapshot ends before each commit. */
+  readonly reader: Pick<SqliteConnection, 'endReadSnapshot'>;
+  readonly openFiles: Pick<OpenFiles, 'findLostFileError'>;
+  readonly commitListeners: Pick<CommitListeners, 'publish'>;
+  readonly onGroupCommitted: (writeCount: number, durationS: number) => void;
+  readonly onFatal: (error: unknown) => void;
+};
+
 /** The account and the user of a write. */
 type WriteOwner = Pick<AccountLockRequest, 'accountId' | 'userId'>;
 
@@ -109,12 +119,7 @@ class GroupWriteTx implements Tx {
 export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #realClock: Clock;
-  /** Called right before each commit. */
-  readonly #onCommitting: () => void;
-  readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-  readonly #onGroupCommitted: (writeCount: number, durationS: number) => void;
-  readonly #findLostFileError: () => DatabaseLostError | undefined;
-  readonly #onFatal: (error: unknown) => void;
+  readonly #deps: GroupCommitDeps;
   /** Set once the database files were removed or replaced: all writes are rejected with this problem. */
   #lostFilesProblem: Problem | undefined;
   /** Accounts take turns, in each account its users. Writes of the service itself share one turn. */
@@ -122,24 +127,10 @@ export class GroupCommit {
   #runningLoop: Promise<void> | undefined;
   #isClosed = false;
 
-  constructor(
-    connection: SqliteConnection,
-    realClock: Clock,
-    listeners: {
-      onCommitting: () => void;
-      onCommitted: (events: CommitEvents) => Promise<void> | undefined;
-      onGroupCommitted: (writeCount: number, durationS: number) => void;
-      findLostFileError: () => DatabaseLostError | undefined;
-      onFatal: (error: unknown) => void;
-    },
-  ) {
+  constructor(connection: SqliteConnection, realClock: Clock, deps: GroupCommitDeps) {
     this.#connection = connection;
     this.#realClock = realClock;
-    this.#onCommitting = listeners.onCommitting;
-    this.#onCommitted = listeners.onCommitted;
-    this.#onGroupCommitted = listeners.onGroupCommitted;
-    this.#findLostFileError = listeners.findLostFileError;
-    this.#onFatal = listeners.onFatal;
+    this.#deps = deps;
   }
 
   /**
@@ -148,10 +139,10 @@ export class GroupCommit {
    */
   checkForLostFiles(): Problem | undefined {
     if (this.#lostFilesProblem !== undefined) return this.#lostFilesProblem;
-    const lostError = this.#findLostFileError();
+    const lostError = this.#deps.openFiles.findLostFileError();
     if (lostError === undefined) return undefined;
     this.#lostFilesProblem = new Problem('storage_unavailable', { cause: lostError });
-    this.#onFatal(lostError);
+    this.#deps.onFatal(lostError);
     return this.#lostFilesProblem;
   }
 
@@ -201,7 +192,8 @@ export class GroupCommit {
         await this.#connection.waitUntilDrained();
         stopWatching();
       }
-      this.#onCommitting();
+      // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
+      this.#deps.reader.endReadSnapshot();
       this.#connection.exec('commit');
     } catch (error) {
       this.#abortGroup([...writes, ...this.#takeWaitingWrites(MAX_GROUP_SIZE - writes.length)], error);
@@ -209,9 +201,9 @@ export class GroupCommit {
     }
     // Checked after the commit: a commit to a file that was removed must not be acknowledged.
     if (this.#rejectIfLost(writes)) return;
-    this.#onGroupCommitted(writes.length, (performance.now() - startedAt) / 1_000);
+    this.#deps.onGroupCommitted(writes.length, (performance.now() - startedAt) / 1_000);
     const publishPromise = finishedWrites.some((finishedWrite) => 'value' in finishedWrite)
-      ? this.#onCommitted(group.commitEvents)
+      ? this.#deps.commitListeners.publish(group.commitEvents)
       : undefined;
     for (const finishedWrite of finishedWrites) {
       const { resolve, reject } = finishedWrite.waitingWrite;
@@ -263,7 +255,7 @@ export class GroupCommit {
   #watchForStall(): () => void {
     const failUnlessStatementsWait = () => {
       if (this.#connection.hasWaitingStatements) watchImmediate = setImmediate(failUnlessStatementsWait);
-      else this.#onFatal(new Error('a write awaited something other than its queries'));
+      else this.#deps.onFatal(new Error('a write awaited something other than its queries'));
     };
     let watchImmediate = setImmediate(failUnlessStatementsWait);
     return () => clearImmediate(watchImmediate);
@@ -286,13 +278,13 @@ export class GroupCommit {
     const resultCode = sqliteResultCodeOf(error);
     if (resultCode === SQLITE_IOERR || resultCode === SQLITE_CORRUPT) {
       // It is unknown whether the group is durable, so its writes are neither resolved nor rejected.
-      this.#onFatal(error);
+      this.#deps.onFatal(error);
       return;
     }
     try {
       if (this.#connection.database.isTransaction) this.#connection.exec('rollback');
     } catch (rollbackError) {
-      this.#onFatal(rollbackError);
+      this.#deps.onFatal(rollbackError);
       return;
     }
     for (const waitingWrite of writes) waitingWrite.reject(toProblem(error));

@@ -97,19 +97,18 @@ function createStore(
   lock: DatabaseSync | undefined,
   { database: { path }, clock, realClock = systemClock, onFatal, sqlite }: SqliteOptions,
 ): Store {
+  const openFiles = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   const commitListeners = new CommitListeners();
   const groupCommitListeners: ((writeCount: number, durationS: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
-    // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
-    onCommitting: () => reader.endReadSnapshot(),
-    onCommitted: (events) => commitListeners.publish(events),
+    reader,
+    openFiles,
+    commitListeners,
     onGroupCommitted: (writeCount, durationS) => {
       for (const listener of groupCommitListeners) listener(writeCount, durationS);
     },
-    findLostFileError: () => openFiles.findLostFileError(),
     onFatal,
   });
-  const openFiles = new OpenFiles(path, lock === undefined ? ['-wal', '-shm'] : ['-wal', '-shm', '.lock']);
   // Simulations do not watch their files: nothing else touches them, and each timer costs a round of the simulation.
   const isWatched = lock !== undefined && sqlite === undefined;
   const stopWatching = isWatched

@@ -7,7 +7,7 @@ import { fc } from '../../../test/kit/packages.ts';
 import { serializeTables } from '../../../test/kit/service/occurrences.ts';
 import type { ApiResponse, ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
-import { findRepresentationRoute, parseEntityTags } from './etag.ts';
+import { findRepresentationRoute, parseEntityTags } from './respond.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });
