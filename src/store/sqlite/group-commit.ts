@@ -52,7 +52,7 @@ class GroupWriteTx implements Tx {
   readonly events: CommitEventsBuilder;
   readonly #beforeCommitActions: BeforeCommitActions;
   readonly #group: PendingCommit;
-  #pipelinedQueries: Promise<unknown>[] | undefined;
+  readonly #pipelinedQueries: Promise<unknown>[] = [];
 
   /** @param ownCommit the commit events and actions of this write; they join the `group` unless it is rolled back */
   constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
@@ -62,9 +62,9 @@ class GroupWriteTx implements Tx {
     this.#group = group;
   }
 
-  /** Resolves when the `sendWithCommit` queries have run; undefined if there are none. */
-  get pipelinedResults(): Promise<unknown> | undefined {
-    return this.#pipelinedQueries && Promise.all(this.#pipelinedQueries);
+  /** Resolves when the `sendWithCommit` queries have run. */
+  waitForPipelinedQueries(): Promise<unknown> {
+    return Promise.all(this.#pipelinedQueries);
   }
 
   get mayHaveStaleAccess(): boolean {
@@ -78,7 +78,6 @@ class GroupWriteTx implements Tx {
   }
 
   sendWithCommit(query: Compilable<unknown> | Promise<unknown>): void {
-    this.#pipelinedQueries ??= [];
     addPipelinedQuery(this.#pipelinedQueries, this.queries, query);
   }
 
@@ -242,7 +241,7 @@ export class GroupCommit {
     this.#connection.exec('savepoint one');
     try {
       const value = await waitingWrite.run(tx);
-      await tx.pipelinedResults;
+      await tx.waitForPipelinedQueries();
       this.#connection.exec('release one');
       group.commitEvents.merge(ownCommit.commitEvents);
       group.beforeCommitActions.addAll(ownCommit.beforeCommitActions);
