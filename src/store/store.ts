@@ -118,8 +118,6 @@ export type Store = {
   onCommitted(listener: (events: CommitEvents) => Promise<void> | void): void;
   /** Returns a number that changes when another process has changed the database, for cache invalidation. */
   getExternalChangeNumber(): number;
-  /** Starts a new read snapshot. Returns whether the previous snapshot may have been stale. */
-  refreshSnapshot(): boolean;
   /** Health check: rejects unless the database accepts writes. */
   probe(): Promise<void>;
   /** Waits for running writes and closes all connections. */

@@ -119,8 +119,8 @@ export function createKeyAuthenticator({
 
   async function lookUpKey(hash: string, domain: string): Promise<CachedCaller | undefined> {
     let [row] = await findKeyByHash(store.read, { hash, domain });
-    // The key may have been created by another process after this event-loop iteration took its snapshot.
-    if (row === undefined && store.refreshSnapshot()) [row] = await findKeyByHash(store.read, { hash, domain });
+    // Another process may have created the key since this lookup began. Concurrent requests share its result.
+    if (row === undefined) [row] = await findKeyByHash(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {

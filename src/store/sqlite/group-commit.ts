@@ -108,8 +108,6 @@ class GroupWriteTx implements Tx {
 export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #realClock: Clock;
-  /** Called right before each commit. */
-  readonly #onCommitting: () => void;
   readonly #onCommitted: (events: CommitEvents) => Promise<void> | undefined;
   readonly #onGroupCommitted: (writeCount: number, durationS: number) => void;
   readonly #findLostFileError: () => DatabaseLostError | undefined;
@@ -125,7 +123,6 @@ export class GroupCommit {
     connection: SqliteConnection,
     realClock: Clock,
     listeners: {
-      onCommitting: () => void;
       onCommitted: (events: CommitEvents) => Promise<void> | undefined;
       onGroupCommitted: (writeCount: number, durationS: number) => void;
       findLostFileError: () => DatabaseLostError | undefined;
@@ -134,7 +131,6 @@ export class GroupCommit {
   ) {
     this.#connection = connection;
     this.#realClock = realClock;
-    this.#onCommitting = listeners.onCommitting;
     this.#onCommitted = listeners.onCommitted;
     this.#onGroupCommitted = listeners.onGroupCommitted;
     this.#findLostFileError = listeners.findLostFileError;
@@ -200,7 +196,6 @@ export class GroupCommit {
         await this.#connection.waitUntilDrained();
         stopWatching();
       }
-      this.#onCommitting();
       this.#connection.exec('commit');
     } catch (error) {
       this.#abortGroup([...writes, ...this.#takeWaitingWrites(MAX_GROUP_SIZE - writes.length)], error);
