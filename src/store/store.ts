@@ -68,10 +68,6 @@ export type Tx = {
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `action`, which runs once per commit, after all writes of the commit group. */
   beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void;
-  /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
-  dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
-  /** Whether cached permissions may be stale in this transaction, so that they must be read again. */
-  readonly mayHaveStaleAccess: boolean;
 };
 
 /**

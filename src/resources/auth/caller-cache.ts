@@ -15,7 +15,6 @@ const MAX_CACHED_CALLERS = 10_000;
 export class CallerCache<Entry extends CachedCaller> {
   readonly #store: Store;
   readonly #entriesByCredentialsHash = new Map<string, Entry>();
-  readonly #entriesByCaller = new Map<Caller, Entry>();
   /** Lookups in flight. An access change removes them, so that their results are not cached. */
   readonly #activeLookups = new Map<string, Promise<Entry | undefined>>();
   /** The result of `store.externalVersion()` at the last check. It changes when another process has written. */
@@ -48,12 +47,6 @@ export class CallerCache<Entry extends CachedCaller> {
     );
   }
 
-  /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
-  getCachedEntry(caller: Caller): Entry | undefined {
-    this.#clearIfOtherProcessWrote();
-    return this.#entriesByCaller.get(caller);
-  }
-
   /** Shares a lookup with concurrent requests until it ends, and then caches its result. */
   #registerLookup(credentialsHash: string, entryPromise: Promise<Entry | undefined>): Promise<Entry | undefined> {
     // A result that was read before an access change is valid for the requests that wait for it, but it must not be
@@ -74,7 +67,6 @@ export class CallerCache<Entry extends CachedCaller> {
   #addEntry(credentialsHash: string, entry: Entry): void {
     if (this.#entriesByCredentialsHash.size >= MAX_CACHED_CALLERS) this.#clear();
     this.#entriesByCredentialsHash.set(credentialsHash, entry);
-    this.#entriesByCaller.set(entry.caller, entry);
   }
 
   #clearIfOtherProcessWrote(): void {
@@ -86,7 +78,6 @@ export class CallerCache<Entry extends CachedCaller> {
 
   #clear(): void {
     this.#entriesByCredentialsHash.clear();
-    this.#entriesByCaller.clear();
     this.#activeLookups.clear();
   }
 }

@@ -136,9 +136,8 @@ export function createKeyAuthenticator({
   }
 
   async function reauthorize(tx: Tx, caller: Caller): Promise<boolean> {
-    const { keyId, role, expiresAt } = caller;
-    if (!tx.mayHaveStaleAccess && cache.getCachedEntry(caller) !== undefined) return !hasExpired(expiresAt);
-    const [row] = await tx.dedupe(caller, () => findLiveKeyById(tx.queries, { keyId }));
+    const { keyId, role } = caller;
+    const [row] = await findLiveKeyById(tx.queries, { keyId });
     if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
     // Sets are memoized, so equal permissions are the same object.
     return getEffectivePermissions(role, row.permissions) === caller.permissions;

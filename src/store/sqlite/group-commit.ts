@@ -51,24 +51,18 @@ class GroupWriteTx implements Tx {
   readonly queries: Queries;
   readonly events: CommitEventsBuilder;
   readonly #beforeCommitActions: BeforeCommitActions;
-  readonly #group: PendingCommit;
   readonly #pipelinedQueries: Promise<unknown>[] = [];
 
-  /** @param ownCommit the commit events and actions of this write; they join the `group` unless it is rolled back */
-  constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
+  /** @param pendingCommit the commit events and actions of this write; they join the group unless it is rolled back */
+  constructor(queries: Queries, pendingCommit: PendingCommit) {
     this.queries = queries;
-    this.events = ownCommit.commitEvents;
-    this.#beforeCommitActions = ownCommit.beforeCommitActions;
-    this.#group = group;
+    this.events = pendingCommit.commitEvents;
+    this.#beforeCommitActions = pendingCommit.beforeCommitActions;
   }
 
   /** Resolves when the `sendWithCommit` queries have run. */
   waitForPipelinedQueries(): Promise<unknown> {
     return Promise.all(this.#pipelinedQueries);
-  }
-
-  get mayHaveStaleAccess(): boolean {
-    return this.#group.commitEvents.hasAccessChanged || this.events.hasAccessChanged;
   }
 
   lockAccount(): void {}
@@ -87,10 +81,6 @@ class GroupWriteTx implements Tx {
 
   beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void {
     this.#beforeCommitActions.add(action, item);
-  }
-
-  dedupe<T>(_key: object, query: () => Promise<T>): Promise<T> {
-    return query();
   }
 }
 
@@ -191,7 +181,7 @@ export class GroupCommit {
           finishedWrites.push(await this.#runWrite(waitingWrite, group));
           if (this.#realClock.monotonic() >= groupEndsAt) break;
         }
-        await group.beforeCommitActions.runAll(new GroupWriteTx(this.#connection.queries, group, group));
+        await group.beforeCommitActions.runAll(new GroupWriteTx(this.#connection.queries, group));
       } finally {
         await this.#connection.waitUntilDrained();
         stopWatching();
@@ -232,7 +222,7 @@ export class GroupCommit {
 
   async #runWrite(waitingWrite: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
     const ownCommit = new PendingCommit();
-    const tx = new GroupWriteTx(this.#connection.queries, group, ownCommit);
+    const tx = new GroupWriteTx(this.#connection.queries, ownCommit);
     this.#connection.exec('savepoint one');
     try {
       const value = await waitingWrite.run(tx);
