@@ -1,6 +1,10 @@
-import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { isBodyDroppable } from './connection.ts';
+
+// Not an ESM import: that would evaluate all exports of `node:http`, which loads a second HTTP client and adds 55 ms to
+// every start.
+const { ServerResponse } = process.getBuiltinModule('node:http');
 
 type WriteHeadHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
