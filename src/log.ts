@@ -16,18 +16,8 @@ export function serializeError(error: Error): Record<string, unknown> {
   return Object.fromEntries(properties.filter(([name]) => !PRIVATE_PROPERTIES.includes(name)));
 }
 
-let lastFormattedAt = Number.NaN;
-let lastTimeField = '';
-
-/** Returns the `time` field of a log line. The time is formatted once per millisecond. */
-function formatTimeField(): string {
-  const now = systemClock.now();
-  if (now !== lastFormattedAt) {
-    lastFormattedAt = now;
-    lastTimeField = `,"time":"${new Date(now).toISOString()}"`;
-  }
-  return lastTimeField;
-}
+/** Returns the `time` field of a log line. */
+const formatTimeField = () => `,"time":"${new Date(systemClock.now()).toISOString()}"`;
 
 /** Creates the log: one JSON object per line on standard error, so that standard output stays free for results. */
 export function createLog(level: string): Log {

@@ -28,13 +28,8 @@ export function createMetrics(deps: {
     buckets: DURATION_BUCKETS_S,
     registers,
   });
-  /** Cached series of the histogram by method, route and status, because the lookup by labels is slow. */
-  const seriesByLabels = new Map<string, { observe(seconds: number): void }>();
   function observeRequest(method: string, route: string, status: number, seconds: number): void {
-    const seriesKey = `${method} ${route} ${status}`;
-    const series = seriesByLabels.get(seriesKey) ?? requestDurations.labels(method, route, String(status));
-    seriesByLabels.set(seriesKey, series);
-    series.observe(seconds);
+    requestDurations.labels(method, route, String(status)).observe(seconds);
   }
   const attemptDurations = new Histogram({
     name: 'carillon_attempt_seconds',

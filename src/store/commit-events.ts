@@ -2,42 +2,18 @@ import type { Compilable } from 'kysely';
 import { sendPipelined } from './prepared-queries.ts';
 import type { BeforeCommitAction, CommitEventSink, CommitEvents, NewPendingDelivery, Queries, Tx } from './store.ts';
 
-const NO_IDS: ReadonlySet<number> = new Set();
-const NO_PENDING_DELIVERIES: CommitEvents['pendingDeliveriesByHook'] = new Map();
-const NO_ENDED_HOOKS: ReadonlyMap<number, string> = new Map();
-
-/** Collects the commit events of one transaction or commit group. Collections are allocated lazily: most stay empty. */
+/** Collects the commit events of one transaction or commit group. */
 export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
-  #pendingDeliveriesByHook: Map<number, NewPendingDelivery[] | undefined> | undefined;
-  #hookIdsWithManualAttempts: Set<number> | undefined;
-  #endedHooks: Map<number, string> | undefined;
-  #hookIdsWithChangedSecrets: Set<number> | undefined;
-  #accountsWithOccurrences: Set<number> | undefined;
-  #hasAccessChanged = false;
+  readonly pendingDeliveriesByHook = new Map<number, NewPendingDelivery[] | undefined>();
+  readonly hookIdsWithManualAttempts = new Set<number>();
+  readonly endedHooks = new Map<number, string>();
+  readonly hookIdsWithChangedSecrets = new Set<number>();
+  readonly accountsWithOccurrences = new Set<number>();
   readonly origin: CommitEvents['origin'];
+  #hasAccessChanged = false;
 
   constructor(origin: CommitEvents['origin'] = 'here') {
     this.origin = origin;
-  }
-
-  get pendingDeliveriesByHook(): CommitEvents['pendingDeliveriesByHook'] {
-    return this.#pendingDeliveriesByHook ?? NO_PENDING_DELIVERIES;
-  }
-
-  get hookIdsWithManualAttempts(): ReadonlySet<number> {
-    return this.#hookIdsWithManualAttempts ?? NO_IDS;
-  }
-
-  get endedHooks(): ReadonlyMap<number, string> {
-    return this.#endedHooks ?? NO_ENDED_HOOKS;
-  }
-
-  get hookIdsWithChangedSecrets(): ReadonlySet<number> {
-    return this.#hookIdsWithChangedSecrets ?? NO_IDS;
-  }
-
-  get accountsWithOccurrences(): ReadonlySet<number> {
-    return this.#accountsWithOccurrences ?? NO_IDS;
   }
 
   get hasAccessChanged(): boolean {
@@ -45,10 +21,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   }
 
   addPendingHooks(hookIds: Iterable<number>): void {
-    for (const hookId of hookIds) {
-      this.#pendingDeliveriesByHook ??= new Map();
-      this.#pendingDeliveriesByHook.set(hookId, undefined);
-    }
+    for (const hookId of hookIds) this.pendingDeliveriesByHook.set(hookId, undefined);
   }
 
   /**
@@ -57,30 +30,26 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
    */
   addPendingDeliveries(rows: readonly NewPendingDelivery[]): void {
     for (const row of rows) {
-      this.#pendingDeliveriesByHook ??= new Map();
-      const rowsOfHook = this.#pendingDeliveriesByHook.get(row.hook_id);
+      const rowsOfHook = this.pendingDeliveriesByHook.get(row.hook_id);
       if (rowsOfHook !== undefined) rowsOfHook.push(row);
-      else if (!this.#pendingDeliveriesByHook.has(row.hook_id)) this.#pendingDeliveriesByHook.set(row.hook_id, [row]);
+      else if (!this.pendingDeliveriesByHook.has(row.hook_id)) this.pendingDeliveriesByHook.set(row.hook_id, [row]);
     }
   }
 
   addManualAttempts(hookIds: Iterable<number>): void {
-    this.#hookIdsWithManualAttempts = addToSet(this.#hookIdsWithManualAttempts, hookIds);
+    for (const hookId of hookIds) this.hookIdsWithManualAttempts.add(hookId);
   }
 
   addEndedHooks(hookIds: Iterable<number>, reason: string): void {
-    for (const hookId of hookIds) {
-      this.#endedHooks ??= new Map();
-      this.#endedHooks.set(hookId, reason);
-    }
+    for (const hookId of hookIds) this.endedHooks.set(hookId, reason);
   }
 
   addChangedSecrets(hookIds: Iterable<number>): void {
-    this.#hookIdsWithChangedSecrets = addToSet(this.#hookIdsWithChangedSecrets, hookIds);
+    for (const hookId of hookIds) this.hookIdsWithChangedSecrets.add(hookId);
   }
 
   addAccountsWithOccurrences(accountIds: Iterable<number>): void {
-    this.#accountsWithOccurrences = addToSet(this.#accountsWithOccurrences, accountIds);
+    for (const accountId of accountIds) this.accountsWithOccurrences.add(accountId);
   }
 
   addAccessChange(): void {
@@ -99,15 +68,6 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
     if (events.hasAccessChanged) this.addAccessChange();
   }
-}
-
-function addToSet(set: Set<number> | undefined, items: Iterable<number>): Set<number> | undefined {
-  let resultSet = set;
-  for (const item of items) {
-    resultSet ??= new Set();
-    resultSet.add(item);
-  }
-  return resultSet;
 }
 
 /**
@@ -143,10 +103,9 @@ export class CommitListeners {
 
 /** The `beforeCommit` actions of a write or of a commit group, with the items for each action. */
 export class BeforeCommitActions {
-  #itemsByAction: Map<BeforeCommitAction<never>, unknown[]> | undefined;
+  readonly #itemsByAction = new Map<BeforeCommitAction<never>, unknown[]>();
 
   add<Item>(action: BeforeCommitAction<Item>, item: Item): void {
-    this.#itemsByAction ??= new Map();
     const items = this.#itemsByAction.get(action as BeforeCommitAction<never>);
     if (items === undefined) this.#itemsByAction.set(action as BeforeCommitAction<never>, [item]);
     else items.push(item);
@@ -154,14 +113,14 @@ export class BeforeCommitActions {
 
   /** Adds the items of another write of the same commit. */
   addAll(other: BeforeCommitActions): void {
-    for (const [action, items] of other.#itemsByAction ?? [])
+    for (const [action, items] of other.#itemsByAction)
       for (const item of items) this.add(action as BeforeCommitAction<unknown>, item);
   }
 
   /** Runs each action once, with all its items. */
   async runAll(tx: Tx): Promise<void> {
     await Promise.all(
-      [...(this.#itemsByAction ?? [])].map(([action, items]) => (action as BeforeCommitAction<unknown>)(tx, items)),
+      [...this.#itemsByAction].map(([action, items]) => (action as BeforeCommitAction<unknown>)(tx, items)),
     );
   }
 }

@@ -68,10 +68,6 @@ export type Tx = {
   commitIf(condition: Promise<void>): void;
   /** Adds an item for `action`, which runs once per commit, after all writes of the commit group. */
   beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void;
-  /** Runs a query once for all writes of the commit group that pass the same `key`; all get the same result. */
-  dedupe<T>(key: object, query: () => Promise<T>): Promise<T>;
-  /** Whether cached permissions may be stale in this transaction, so that they must be read again. */
-  readonly mayHaveStaleAccess: boolean;
 };
 
 /**
@@ -118,8 +114,6 @@ export type Store = {
   onCommitted(listener: (events: CommitEvents) => Promise<void> | void): void;
   /** Returns a number that changes when another process has changed the database, for cache invalidation. */
   getExternalChangeNumber(): number;
-  /** Starts a new read snapshot. Returns whether the previous snapshot may have been stale. */
-  refreshSnapshot(): boolean;
   /** Health check: rejects unless the database accepts writes. */
   probe(): Promise<void>;
   /** Waits for running writes and closes all connections. */

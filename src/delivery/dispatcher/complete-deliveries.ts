@@ -1,11 +1,11 @@
 import { type Insertable, sql } from 'kysely';
 import { DISPATCHER_ACTOR } from '../../permissions.ts';
-import { hasConcurrentWriters, prepareQueryForItems } from '../../store/prepared-queries.ts';
+import { hasConcurrentWriters, prepareQuery, prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { type EnqueueHookAlerts, endHooksAcrossAccounts, FAILURES_BEFORE_ALERT } from '../outbox/end-hooks.ts';
 import type { Completion } from './in-flight-attempt.ts';
-import { type HookReference, hookIdsOf } from './queries.ts';
+import type { HookReference } from './queries.ts';
 
 /** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
 export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
@@ -198,7 +198,7 @@ function deleteCompletedManualAttempts(queries: Queries, completions: readonly C
 
 type HookState = NonNullable<Completion['hookState']>;
 
-const updateHooks = prepareQueryForItems((queries, hooks: readonly HookReference[], hookState: HookState) =>
+const updateHook = prepareQuery((queries, hookState: HookReference & HookState) =>
   queries
     .updateTable('hooks')
     .set({
@@ -207,26 +207,14 @@ const updateHooks = prepareQueryForItems((queries, hooks: readonly HookReference
       retry_delivery_id: hookState.retryDeliveryId,
       last_outcome: hookState.lastOutcome,
     })
-    .where('hook_id', 'in', hookIdsOf(hooks)),
+    .where('hook_id', '=', hookState.hookId),
 );
 
-/**
- * Updates the hooks whose state has changed, with one statement per distinct state: most hooks of a batch are healthy
- * and have the same state.
- */
+/** Updates the hooks whose state has changed. */
 async function updateChangedHooks(queries: Queries, completions: readonly Completion[]): Promise<void> {
   const lastHookStates = new Map<number, HookState>();
   for (const { hookId, hookState } of completions) if (hookState !== undefined) lastHookStates.set(hookId, hookState);
-  const hooksByState = Map.groupBy(lastHookStates, ([, hookState]) => JSON.stringify(hookState));
-  const updatePromises = [...hooksByState.values()].map((hooksInState) => {
-    const [, hookState] = hooksInState[0] as [number, HookState];
-    return updateHooks(
-      queries,
-      hooksInState.map(([hookId]) => ({ hookId })),
-      hookState,
-    );
-  });
-  await Promise.all(updatePromises);
+  await Promise.all([...lastHookStates].map(([hookId, hookState]) => updateHook(queries, { hookId, ...hookState })));
 }
 
 type DeliveryReference = { readonly deliveryId: number };

@@ -67,13 +67,15 @@ function toHookQueueRow(row: HookQueueDbRow): HookQueueRow {
 
 export type HookReference = { readonly hookId: number };
 
-export const hookIdsOf = (hooks: readonly HookReference[]) => hooks.map(({ hookId }) => hookId);
-
 const selectLiveHooks = prepareQueryForItems((queries, hooks: readonly HookReference[]) =>
   queries
     .selectFrom('hooks')
     .select(queueColumns)
-    .where('hook_id', 'in', hookIdsOf(hooks))
+    .where(
+      'hook_id',
+      'in',
+      hooks.map(({ hookId }) => hookId),
+    )
     .where('date_ended', 'is', null),
 );
 

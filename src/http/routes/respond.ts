@@ -168,9 +168,6 @@ function recordFieldSchemasOf(route: Route): FieldSchemas {
 
 /** The response schema as JSON, without the fields that are shown once. */
 function storableSchemaOf({ responseSchema }: Route): string {
-  const schemaJson = JSON.stringify(responseSchema);
-  // Return early, because few schemas have such a field and `JSON.stringify` with a replacer is slow.
-  if (!schemaJson.includes('"x-shown-once":true')) return schemaJson;
   return JSON.stringify(responseSchema, (_, value) => (value?.['x-shown-once'] === true ? undefined : value));
 }
 

@@ -81,24 +81,6 @@ test('pipelined requests are answered in order, a stream is sent in chunks, and 
   assert.equal(caller.text.split('second of').length - 1, 3);
 });
 
-test('a batch is flushed when it is full, before the iteration ends', async (t) => {
-  const waiting: ServerResponse[] = [];
-  let left = 0;
-  const callers = await openConnections(
-    t,
-    (_request, response) => {
-      waiting.push(response);
-      if (waiting.length < 40) return;
-      for (const one of waiting) one.writeHead(200, { 'content-length': 2 }).end('ok');
-      left = waiting.filter(({ socket }) => socket === null || socket.writableLength === 0).length;
-    },
-    40,
-  );
-  for (const { socket } of callers) socket.write(GET);
-  for (const caller of callers) await eventually(() => caller.text.endsWith('ok'), Boolean);
-  assert.equal(left, 32);
-});
-
 test('a stop flushes pending responses before idle connections are closed, and later responses are sent immediately', async (t) => {
   const batched = new BatchedResponses();
   const waiting: ServerResponse[] = [];

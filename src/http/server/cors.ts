@@ -10,12 +10,9 @@ export function readHeaderValues(request: Pick<IncomingMessage, 'rawHeaders'>, n
   return values;
 }
 
-/**
- * Whether a header has this name, which must be in lower case. The lengths are compared first, because this is a hot
- * path.
- */
+/** Whether a header has this name, which must be in lower case. */
 export function isHeaderNamed(header: string | undefined, name: string): boolean {
-  return header !== undefined && header.length === name.length && header.toLowerCase() === name;
+  return header?.toLowerCase() === name;
 }
 
 const PREFLIGHT_HEADERS = {

@@ -188,8 +188,8 @@ const TIMEOUT_CHECK_INTERVAL_MS = 1_000;
 type ActiveRequest = { readonly startedAtMs: number; readonly slots: Quota; readonly owner: QuotaOwner };
 
 /**
- * Tracks requests in progress with their slots and timeouts. All timeouts are checked together once a second, because a
- * timer and an abort signal for each request took about a sixth of the request's CPU time.
+ * Tracks requests in progress with their slots and timeouts. All timeouts are checked together once a second. They count
+ * the running time of the process, so that a pause of the process ends no request.
  */
 export class ActiveRequests {
   readonly #runningTime: RunningTime;

@@ -10,12 +10,6 @@ const { ServerResponse } = process.getBuiltinModule('node:http');
 
 type WriteHeadHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/**
- * Maximum number of responses per batch. A full batch is flushed early, so that clients can process its responses while
- * the next batch is prepared.
- */
-const MAX_RESPONSES_PER_BATCH = 32;
-
 /** Maximum body size of a response in a batch. A longer response would occupy memory until the flush. */
 const MAX_BATCHED_BYTES = 64 * 1_024;
 
@@ -67,7 +61,6 @@ export class BatchedResponses {
     if (socket === null || this.#corkedSockets.has(socket)) return;
     if (!this.#patchedSockets.has(socket)) this.#patchUncork(socket);
     if (this.#isStopped || isLongResponse) return;
-    if (this.#corkedBatch.length === MAX_RESPONSES_PER_BATCH) this.#flush();
     socket.cork();
     this.#corkedSockets.add(socket);
     this.#corkedBatch.push(socket);

@@ -16,7 +16,6 @@ const MAX_CACHED_CALLERS = 10_000;
 export class CallerCache<Entry extends CachedCaller> {
   readonly #store: Store;
   readonly #entriesByCredentialsHash = new Map<string, Entry>();
-  readonly #entriesByCaller = new Map<Caller, Entry>();
   /** Lookups in flight. An access change forgets them, so that their results are not cached. */
   readonly #lookups = new SingleFlight<string, Entry | undefined>();
   /** The result of `store.externalVersion()` at the last check. It changes when another process has written. */
@@ -48,17 +47,10 @@ export class CallerCache<Entry extends CachedCaller> {
     );
   }
 
-  /** Returns the cache entry of a caller; undefined if the cache was cleared since the caller was authenticated. */
-  getCachedEntry(caller: Caller): Entry | undefined {
-    this.#clearIfOtherProcessWrote();
-    return this.#entriesByCaller.get(caller);
-  }
-
   #addEntry(credentialsHash: string, entry: Entry | undefined): void {
     if (entry === undefined) return;
     if (this.#entriesByCredentialsHash.size >= MAX_CACHED_CALLERS) this.#clear();
     this.#entriesByCredentialsHash.set(credentialsHash, entry);
-    this.#entriesByCaller.set(entry.caller, entry);
   }
 
   #clearIfOtherProcessWrote(): void {
@@ -70,7 +62,6 @@ export class CallerCache<Entry extends CachedCaller> {
 
   #clear(): void {
     this.#entriesByCredentialsHash.clear();
-    this.#entriesByCaller.clear();
     this.#lookups.forgetRuns();
   }
 }

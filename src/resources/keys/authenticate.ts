@@ -119,8 +119,8 @@ export function createKeyAuthenticator({
 
   async function lookUpKey(hash: string, domain: string): Promise<CachedCaller | undefined> {
     let [row] = await findKeyByHash(store.read, { hash, domain });
-    // The key may have been created by another process after this event-loop iteration took its snapshot.
-    if (row === undefined && store.refreshSnapshot()) [row] = await findKeyByHash(store.read, { hash, domain });
+    // Another process may have created the key since this lookup began. Concurrent requests share its result.
+    if (row === undefined) [row] = await findKeyByHash(store.read, { hash, domain });
     if (row === undefined) return undefined;
     const role = row.role as Role;
     const caller: Caller = {
@@ -136,9 +136,8 @@ export function createKeyAuthenticator({
   }
 
   async function reauthorize(tx: Tx, caller: Caller): Promise<boolean> {
-    const { keyId, role, expiresAt } = caller;
-    if (!tx.mayHaveStaleAccess && cache.getCachedEntry(caller) !== undefined) return !hasExpired(expiresAt);
-    const [row] = await tx.dedupe(caller, () => findLiveKeyById(tx.queries, { keyId }));
+    const { keyId, role } = caller;
+    const [row] = await findLiveKeyById(tx.queries, { keyId });
     if (row === undefined || row.role !== role || hasExpired(row.expires_at)) return false;
     // Sets are memoized, so equal permissions are the same object.
     return getEffectivePermissions(role, row.permissions) === caller.permissions;

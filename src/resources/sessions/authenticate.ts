@@ -124,8 +124,6 @@ export function createSessionAuthenticator(deps: { store: Store; clock: Clock; l
   }
 
   async function reauthorize(tx: Tx, caller: Caller): Promise<boolean> {
-    const entry = tx.mayHaveStaleAccess ? undefined : cache.getCachedEntry(caller);
-    if (entry !== undefined) return !hasEnded(entry.expiresAt, entry.lastUsedAt);
     const [row] = await findSessionByIdAndRole(tx.queries, { sessionId: caller.sessionId, role: caller.role });
     return row !== undefined && !hasEnded(row.expires_at, row.last_used);
   }

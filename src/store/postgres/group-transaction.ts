@@ -101,7 +101,7 @@ export async function runTransaction(
 /** Whether this is a single write without an account. It has a transaction of its own, so it may wait for locks. */
 const isExclusive = ([request]: readonly WriteRequest[]): boolean => request?.accountId === undefined;
 
-/** The state shared by the members of one transaction: pipelined queries, account locks, deduplicated queries. */
+/** The state shared by the members of one transaction: pipelined queries and account locks. */
 class GroupTransaction {
   /** Results of queries that were sent and are awaited with the commit. */
   readonly pipelinedQueries: Promise<unknown>[] = [];
@@ -109,7 +109,6 @@ class GroupTransaction {
   readonly #isExclusive: boolean;
   /** Accounts whose shared lock was acquired without waiting. */
   readonly #sharedLockedAccountIds: Promise<ReadonlySet<number>>;
-  readonly #dedupedQueries = new Map<object, Promise<unknown>>();
   readonly #lockNames = new Set<string>();
 
   constructor(connection: TransactionConnection, requests: readonly WriteRequest[]) {
@@ -136,9 +135,6 @@ class GroupTransaction {
       sendWithCommit: (query) => addPipelinedQuery(this.pipelinedQueries, queries, query),
       commitIf: (condition) => addPipelinedQuery(conditions, queries, condition),
       beforeCommit: (action, item) => beforeCommitActions.add(action, item),
-      dedupe: (key, query) => this.#dedupe(key, query),
-      // Another node may have changed permissions since they were cached.
-      mayHaveStaleAccess: true,
     };
   }
 
@@ -172,12 +168,6 @@ class GroupTransaction {
     return isLockHeld(
       await this.#connection.send('select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as held', [name]),
     );
-  }
-
-  #dedupe<T>(key: object, query: () => Promise<T>): Promise<T> {
-    const result = (this.#dedupedQueries.get(key) as Promise<T> | undefined) ?? query();
-    this.#dedupedQueries.set(key, result);
-    return result;
   }
 }
 

@@ -181,7 +181,6 @@ async function createStore(
     onCommitted: (listener) => commitListeners.add(listener),
     onGroupCommit: (listener) => groupCommitListeners.push(listener),
     getExternalChangeNumber: () => accessChangeCount + Math.floor(clock.monotonic() / accessTtlMs),
-    refreshSnapshot: () => false,
     async dropOldRows(table, cutoff, isStopped) {
       const now = clock.now();
       await createPartitions(store, now);

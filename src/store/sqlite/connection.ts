@@ -115,16 +115,12 @@ export class SqliteConnection {
   readonly queries: Kysely<Tables>;
   readonly #statements = new BoundedMap<string, PreparedStatement>(MAX_CACHED_STATEMENTS);
   readonly #mapError: MapError;
-  readonly #sharesReadSnapshot: boolean;
   readonly #slicedStatements: SlicedStatements | undefined;
-  #endSnapshotImmediate: NodeJS.Immediate | undefined;
 
   /**
    * @param options `waitsWhenBusy`: a blocking busy timeout, for commands that have nothing else to do. `mapError`:
-   *   maps errors of reads. `sharesReadSnapshot`: reads of one event-loop iteration share a transaction (a read
-   *   snapshot), since beginning a transaction takes longer than a short read. `transactionClock`: for the connection
-   *   that writes. Its queries are rejected outside a transaction, and long transactions run in time slices by this
-   *   clock
+   *   maps errors of reads. `transactionClock`: for the connection that writes. Its queries are rejected outside a
+   *   transaction, and long transactions run in time slices by this clock
    * @param sqlite replaces SQLite in simulations
    */
   constructor(
@@ -133,13 +129,11 @@ export class SqliteConnection {
       readOnly: boolean;
       waitsWhenBusy?: true;
       mapError?: MapError;
-      sharesReadSnapshot?: true;
       transactionClock?: Pick<Clock, 'monotonic'>;
     },
     sqlite = DatabaseSync,
   ) {
     this.#mapError = options.mapError ?? ((error) => error);
-    this.#sharesReadSnapshot = options.sharesReadSnapshot === true;
     this.#slicedStatements = options.transactionClock && new SlicedStatements(options.transactionClock);
     // By default the busy timeout is 0: waiting inside SQLite would block the event loop. The store retries on a timer
     // instead.
@@ -184,33 +178,12 @@ export class SqliteConnection {
     return this.#slicedStatements === undefined ? statement() : this.#slicedStatements.run(statement);
   }
 
-  /** Ends the read snapshot. Call it before a read that must see the latest commit. */
-  endReadSnapshot(): void {
-    if (this.#endSnapshotImmediate === undefined) return;
-    clearImmediate(this.#endSnapshotImmediate);
-    this.#endSnapshotImmediate = undefined;
-    try {
-      this.#endReadTransaction();
-    } catch {
-      // Ignore the error: the next read tries again and reports it.
-    }
-  }
-
-  /** Runs before each statement: the writer must be in a transaction; a shared read snapshot is begun if necessary. */
-  readonly #ensureTransaction = (): void => {
+  /** Runs before each statement: the writer must be in a transaction. */
+  readonly #requireTransaction = (): void => {
     // If a failure has ended the transaction, a statement that was sent together with the failed one would be committed
     // on its own.
     if (this.#slicedStatements !== undefined && !this.database.isTransaction) throw new Problem('storage_unavailable');
-    if (!this.#sharesReadSnapshot || this.#endSnapshotImmediate !== undefined) return;
-    this.#endReadTransaction();
-    this.exec('begin');
-    this.#endSnapshotImmediate = setImmediate(() => this.endReadSnapshot());
   };
-
-  /** Ends a read transaction, unless an error has already ended it. */
-  #endReadTransaction(): void {
-    if (this.database.isOpen && this.database.isTransaction) this.exec('rollback');
-  }
 
   /** Runs one statement without results. */
   exec(sql: string): void {
@@ -218,7 +191,6 @@ export class SqliteConnection {
   }
 
   close(): void {
-    this.endReadSnapshot();
     this.#statements.clear();
     this.database.close();
   }
@@ -232,7 +204,7 @@ export class SqliteConnection {
 
   #prepare(sql: string): PreparedStatement {
     try {
-      return new PreparedStatement(this.database.prepare(sql), this.#mapError, this.#ensureTransaction);
+      return new PreparedStatement(this.database.prepare(sql), this.#mapError, this.#requireTransaction);
     } catch (error) {
       throw this.#mapError(error);
     }

@@ -33,8 +33,6 @@ type WaitingWrite = {
   readonly reject: (error: unknown) => void;
 };
 export type GroupCommitDeps = {
-  /** The connection for reads, whose snapshot ends before each commit. */
-  readonly reader: Pick<SqliteConnection, 'endReadSnapshot'>;
   readonly openFiles: Pick<OpenFiles, 'findLostFileError'>;
   readonly commitListeners: Pick<CommitListeners, 'publish'>;
   readonly onGroupCommitted: (writeCount: number, durationS: number) => void;
@@ -61,24 +59,18 @@ class GroupWriteTx implements Tx {
   readonly queries: Queries;
   readonly events: CommitEventsBuilder;
   readonly #beforeCommitActions: BeforeCommitActions;
-  readonly #group: PendingCommit;
-  #pipelinedQueries: Promise<unknown>[] | undefined;
+  readonly #pipelinedQueries: Promise<unknown>[] = [];
 
-  /** @param ownCommit the commit events and actions of this write; they join the `group` unless it is rolled back */
-  constructor(queries: Queries, group: PendingCommit, ownCommit: PendingCommit) {
+  /** @param pendingCommit the commit events and actions of this write; they join the group unless it is rolled back */
+  constructor(queries: Queries, pendingCommit: PendingCommit) {
     this.queries = queries;
-    this.events = ownCommit.commitEvents;
-    this.#beforeCommitActions = ownCommit.beforeCommitActions;
-    this.#group = group;
+    this.events = pendingCommit.commitEvents;
+    this.#beforeCommitActions = pendingCommit.beforeCommitActions;
   }
 
-  /** Resolves when the `sendWithCommit` queries have run; undefined if there are none. */
-  get pipelinedResults(): Promise<unknown> | undefined {
-    return this.#pipelinedQueries && Promise.all(this.#pipelinedQueries);
-  }
-
-  get mayHaveStaleAccess(): boolean {
-    return this.#group.commitEvents.hasAccessChanged || this.events.hasAccessChanged;
+  /** Resolves when the `sendWithCommit` queries have run. */
+  waitForPipelinedQueries(): Promise<unknown> {
+    return Promise.all(this.#pipelinedQueries);
   }
 
   lockAccount(): void {}
@@ -88,7 +80,6 @@ class GroupWriteTx implements Tx {
   }
 
   sendWithCommit(query: Compilable<unknown> | Promise<unknown>): void {
-    this.#pipelinedQueries ??= [];
     addPipelinedQuery(this.#pipelinedQueries, this.queries, query);
   }
 
@@ -98,10 +89,6 @@ class GroupWriteTx implements Tx {
 
   beforeCommit<Item>(action: BeforeCommitAction<Item>, item: Item): void {
     this.#beforeCommitActions.add(action, item);
-  }
-
-  dedupe<T>(_key: object, query: () => Promise<T>): Promise<T> {
-    return query();
   }
 }
 
@@ -187,13 +174,11 @@ export class GroupCommit {
           finishedWrites.push(await this.#runWrite(waitingWrite, group));
           if (this.#realClock.monotonic() >= groupEndsAt) break;
         }
-        await group.beforeCommitActions.runAll(new GroupWriteTx(this.#connection.queries, group, group));
+        await group.beforeCommitActions.runAll(new GroupWriteTx(this.#connection.queries, group));
       } finally {
         await this.#connection.waitUntilDrained();
         stopWatching();
       }
-      // End the read snapshot: it would prevent checkpoints, and listeners must see the commit.
-      this.#deps.reader.endReadSnapshot();
       this.#connection.exec('commit');
     } catch (error) {
       this.#abortGroup([...writes, ...this.#takeWaitingWrites(MAX_GROUP_SIZE - writes.length)], error);
@@ -230,11 +215,11 @@ export class GroupCommit {
 
   async #runWrite(waitingWrite: WaitingWrite, group: PendingCommit): Promise<FinishedWrite> {
     const ownCommit = new PendingCommit();
-    const tx = new GroupWriteTx(this.#connection.queries, group, ownCommit);
+    const tx = new GroupWriteTx(this.#connection.queries, ownCommit);
     this.#connection.exec('savepoint one');
     try {
       const value = await waitingWrite.run(tx);
-      await tx.pipelinedResults;
+      await tx.waitForPipelinedQueries();
       this.#connection.exec('release one');
       group.commitEvents.merge(ownCommit.commitEvents);
       group.beforeCommitActions.addAll(ownCommit.beforeCommitActions);

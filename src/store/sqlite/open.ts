@@ -68,11 +68,7 @@ export async function openStore(options: SqliteOptions): Promise<Store> {
     const newestVersion = loadMigrations(dialect).length;
     await retryWhileBusy(() => backUpBeforeMigration(connection.database, { ...options, path, newestVersion }));
     await retryWhileBusy(() => configureAndMigrate(connection, options));
-    const reader = new SqliteConnection(
-      path,
-      { readOnly: true, sharesReadSnapshot: true, mapError: toProblem },
-      options.sqlite,
-    );
+    const reader = new SqliteConnection(path, { readOnly: true, mapError: toProblem }, options.sqlite);
     return createStore(connection, reader, lock, options);
   } catch (error) {
     writer?.close();
@@ -101,7 +97,6 @@ function createStore(
   const commitListeners = new CommitListeners();
   const groupCommitListeners: ((writeCount: number, durationS: number) => void)[] = [];
   const groupCommit = new GroupCommit(writer, realClock, {
-    reader,
     openFiles,
     commitListeners,
     onGroupCommitted: (writeCount, durationS) => {
@@ -126,18 +121,12 @@ function createStore(
       deleteOldHistory((work) => groupCommit.write(work), table, { cutoff, now: clock.now() }, isStopped),
     getExternalChangeNumber() {
       if (cachedDataVersion === undefined) {
-        reader.endReadSnapshot();
         cachedDataVersion = Number(dataVersionStatement.get()?.data_version);
         setImmediate(() => {
           cachedDataVersion = undefined;
         });
       }
       return cachedDataVersion;
-    },
-    refreshSnapshot() {
-      reader.endReadSnapshot();
-      cachedDataVersion = undefined;
-      return true;
     },
     write: (work, accountLock) => groupCommit.write(work, accountLock),
     writeInBackground: (work) => groupCommit.write(work),
