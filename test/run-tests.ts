@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, matchesGlob } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runnerOptions } from './kit/environment.ts';
 
 // Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
@@ -15,53 +15,103 @@ const PARALLEL_FILES = 3;
 /** Number of files that share a process (see kit/group.ts). */
 const GROUP_SIZE = 14;
 
-const PACKAGE_TESTS = 'test/packages/*.test.ts';
+const PACKAGE_TESTS = ['test/packages/*.test.ts'];
 
-/** Files with a process of their own: they change or measure the process, or run for long. */
+/** Files with a process of their own, because they change or measure it, or run for long. Those run first. */
 const OWN_PROCESS = [
   'test/reliability/*/*.test.ts',
   'test/kit/*.test.ts',
   'test/laws/{patterns,runner}.test.ts',
-  'test/stories/operations/*.test.ts',
-  'test/stories/documents/*.test.ts',
+  'test/stories/{documents,operations}/*.test.ts',
   'test/properties/removal-across-nodes.test.ts',
   'src/delivery/transport/attempt.test.ts',
   'src/cli/server/serve.test.ts',
-  'src/cli/admin/*.test.ts',
+  'src/cli/admin/{accounts,backup,doctor,export-import}.test.ts',
   'src/transfer/transfer.test.ts',
 ];
+
+/** Files that share a browser. */
+const BROWSER_TESTS = ['test/console/*.test.ts'];
 
 const folders = ['src', 'packages/*/src', 'test', 'bench'];
 const allFiles = globSync(
   folders.map((below) => `${below}/**/*.test.ts`),
   { cwd: root, exclude: (path) => path.includes('node_modules') },
 ).sort();
-const matches = (path: string, patterns: readonly string[]) => patterns.some((pattern) => matchesGlob(path, pattern));
-const packageTests = allFiles.filter((path) => matches(path, [PACKAGE_TESTS]));
-const files = allFiles.filter((path) => isAll || !matches(path, [PACKAGE_TESTS]));
-const groupFolder = mkdtempSync(join(tmpdir(), 'carillon-groups-'));
 
-/** Writes files that each run a group of test files. Returns their paths. */
-function writeGroups(paths: readonly string[]): string[] {
-  const groupModule = new URL('kit/group.ts', import.meta.url).href;
-  return Array.from({ length: Math.ceil(paths.length / GROUP_SIZE) }, (_, index) => {
-    const group = paths.slice(index * GROUP_SIZE, (index + 1) * GROUP_SIZE).map((path) => join(root, path));
-    const file = join(groupFolder, `group-${index}.test.mjs`);
-    writeFileSync(
-      file,
-      `import { runFiles } from '${groupModule}';\nrunFiles(${JSON.stringify(group, undefined, 2)});\n`,
-    );
-    return file;
-  });
+/** Returns the files that match a pattern, and the other ones. */
+function partition(files: readonly string[], patterns: readonly string[]): [string[], string[]] {
+  const isMatch = (path: string) => patterns.some((pattern) => matchesGlob(path, pattern));
+  return [files.filter(isMatch), files.filter((path) => !isMatch(path))];
 }
 
-const single = files.filter((path) => matches(path, OWN_PROCESS) || matches(path, [PACKAGE_TESTS]));
-const grouped = files.filter((path) => !single.includes(path));
+/** Divides files into groups. Neighbors, which often take equally long, go to different groups. */
+function groupsOf(files: readonly string[]): string[][] {
+  const count = Math.ceil(files.length / GROUP_SIZE);
+  return Array.from({ length: count }, (_, group) => files.filter((_file, index) => index % count === group));
+}
+
+/** Free memory that tests may take for files. A run needs a tenth of it. */
+const MIN_MEMORY_BYTES = 4 * 2 ** 30;
+
+/**
+ * Creates the folder for the temporary files of the run: in memory if there is enough, because tests commit thousands
+ * of times and would wait for the disk most of their time. `npm run prove` uses the disk.
+ */
+function createTemporaryRoot(): string {
+  const memory = '/dev/shm';
+  const { bavail, bsize } = existsSync(memory) ? statfsSync(memory) : { bavail: 0, bsize: 0 };
+  if (bavail * bsize < MIN_MEMORY_BYTES) return mkdtempSync(join(tmpdir(), 'carillon-tests-'));
+  const folder = mkdtempSync(join(memory, 'carillon-tests-'));
+  // Tests write scripts and run them, which is not allowed in the memory of some containers.
+  const script = join(folder, 'runs');
+  writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 });
+  if (spawnSync(script).status === 0) return folder;
+  rmSync(folder, { recursive: true });
+  return mkdtempSync(join(tmpdir(), 'carillon-tests-'));
+}
+
+process.env.TEST_LASTING_FOLDER ??= tmpdir();
+const temporaryRoot = createTemporaryRoot();
+// PostgreSQL and services of an unprivileged user also have files in it.
+chmodSync(temporaryRoot, 0o755);
+process.env.TMPDIR = temporaryRoot;
+let entryCount = 0;
+
+/** Writes the file with which a process starts that runs one test file or a group. The runner takes them by name. */
+function writeEntry(group: readonly string[]): string {
+  entryCount += 1;
+  const [first = ''] = group;
+  const name = `${String(entryCount).padStart(3, '0')}-${first.replace(/\W/g, '_')}.test.mjs`;
+  const paths = group.map((path) => join(root, path));
+  const groupModule = new URL('kit/group.ts', import.meta.url).href;
+  const source =
+    group.length === 1
+      ? `await import(${JSON.stringify(pathToFileURL(paths[0] ?? '').href)});\n`
+      : `import { runFiles } from '${groupModule}';\nrunFiles(${JSON.stringify(paths, undefined, 2)});\n`;
+  writeFileSync(join(temporaryRoot, name), source);
+  return join(temporaryRoot, name);
+}
+
+const [packageTests, files] = partition(allFiles, PACKAGE_TESTS);
+const [own, sharing] = partition(files, OWN_PROCESS);
+const [browserTests, rest] = partition(sharing, BROWSER_TESTS);
+const [longTests, shortTests] = partition(own, ['test/reliability/**']);
+const packageStage = { concurrency: 1, files: packageTests };
 const stages = process.argv.includes('--packages')
-  ? [{ concurrency: 1, files: packageTests }]
+  ? [packageStage]
   : [
-      { concurrency: PARALLEL_FILES, files: [...single, ...writeGroups(grouped)] },
+      {
+        concurrency: PARALLEL_FILES,
+        files: [
+          ...longTests.map((path) => writeEntry([path])),
+          ...groupsOf(browserTests).map(writeEntry),
+          ...shortTests.map((path) => writeEntry([path])),
+          ...groupsOf(rest).map(writeEntry),
+        ],
+      },
       { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
+      ...(isAll ? [packageStage] : []),
     ];
 let failed = false;
 try {
@@ -71,6 +121,6 @@ try {
     failed ||= status !== 0;
   }
 } finally {
-  rmSync(groupFolder, { recursive: true });
+  rmSync(temporaryRoot, { recursive: true, force: true });
 }
 process.exit(failed ? 1 : 0);

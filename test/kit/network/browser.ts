@@ -141,7 +141,8 @@ type UnpackedChromium = { readonly executablePath: string; readonly libraryFolde
 async function unpackedChromium(): Promise<UnpackedChromium> {
   const module = require.resolve('@sparticuz/chromium');
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
-  const folder = join(tmpdir(), `carillon-chromium-${version}`);
+  // A test run deletes its temporary folder, but keeps this one.
+  const folder = join(process.env.TEST_LASTING_FOLDER ?? tmpdir(), `carillon-chromium-${version}`);
   if (!existsSync(folder)) await unpackChromium(module, folder);
   return { executablePath: join(folder, 'chromium'), libraryFolder: join(folder, 'al2023/lib') };
 }

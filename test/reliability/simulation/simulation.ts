@@ -30,7 +30,8 @@ const REPLAY_ONE_IN = 20;
 const MIN_SEEDS_FOR_COVERAGE = 200;
 
 /** Returns the path of the file with the trace of a failing seed. */
-const traceFileOf = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
+const traceFileOf = (seed: number) =>
+  join(process.env.TEST_LASTING_FOLDER ?? tmpdir(), `carillon-simulation-${seed}.txt`);
 
 async function execute({ count, seed, context, log }: RunParameters): Promise<RunResult> {
   // The files are in memory if possible, because the cost of fsync does not matter here.
