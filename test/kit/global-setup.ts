@@ -17,8 +17,7 @@ export async function globalSetup(): Promise<void> {
   await useBundledPackages(compileCacheFolder);
   if (process.env.TEST_STORES === 'SQLite') return;
   if (!process.env.TEST_DATABASE_URL) {
-    // No test of the shared server cuts its power.
-    const server = await startPostgres({ settings: ['fsync=off', 'full_page_writes=off'] });
+    const server = await startPostgres();
     process.env.TEST_DATABASE_URL = server.url;
     stopDatabase = server.stop;
   }
