@@ -44,12 +44,12 @@ async function useBundledPackages(folder: URL): Promise<void> {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   // These are only loaded by one command, and imported by the paths of their files.
   const names = Object.keys(JSON.parse(manifest).dependencies).filter((name) => !name.startsWith('@'));
-  const lockHash = createHash('sha256')
-    .update(readFileSync(new URL('../../package-lock.json', import.meta.url)))
+  const hash = createHash('sha256')
+    .update(readFileSync(new URL('../../node_modules/.package-lock.json', import.meta.url)))
     .update(readFileSync(fileURLToPath(import.meta.url)))
     .digest('hex')
     .slice(0, 12);
-  const bundleFolder = new URL(`packages-${lockHash}/`, folder);
+  const bundleFolder = new URL(`packages-${hash}/`, folder);
   if (!existsSync(bundleFolder)) await bundlePackages(names, bundleFolder);
   const urls = names.map((name) => [name, new URL(`${name}.js`, bundleFolder).href]);
   process.env[PACKAGES_VARIABLE] = JSON.stringify(Object.fromEntries(urls));
