@@ -1,23 +1,126 @@
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, matchesGlob } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runnerOptions } from './kit/environment.ts';
 
 // Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
 // Most suites run on SQLite only, or with `--all` on both databases (see kit/service/stores.ts).
-if (process.argv.includes('--all')) process.env.TEST_STORES = 'SQLite,PostgreSQL';
+// With `--packages`, runs only the tests of the npm packages and of the container image.
+const isAll = process.argv.includes('--all');
+if (isAll) process.env.TEST_STORES = 'SQLite,PostgreSQL';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const PARALLEL_FILES = 3;
-const stages = [
-  {
-    concurrency: PARALLEL_FILES,
-    files: ['src', 'packages/*/src', 'test', 'bench'].map((below) => `${below}/**/*.test.ts`),
-  },
-  { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
+/** Number of files that share a process (see kit/group.ts). */
+const GROUP_SIZE = 14;
+
+const PACKAGE_TESTS = ['test/packages/*.test.ts'];
+
+/** Files with a process of their own, because they change or measure it, or run for long. Those run first. */
+const OWN_PROCESS = [
+  'test/reliability/*/*.test.ts',
+  'test/kit/*.test.ts',
+  'test/laws/{patterns,runner}.test.ts',
+  'test/stories/{documents,operations}/*.test.ts',
+  'test/properties/removal-across-nodes.test.ts',
+  'src/delivery/transport/attempt.test.ts',
+  'src/cli/server/serve.test.ts',
+  'src/cli/admin/{accounts,backup,doctor,export-import}.test.ts',
+  'src/transfer/transfer.test.ts',
 ];
+
+/** Files that share a browser. */
+const BROWSER_TESTS = ['test/console/*.test.ts'];
+
+const folders = ['src', 'packages/*/src', 'test', 'bench'];
+const allFiles = globSync(
+  folders.map((below) => `${below}/**/*.test.ts`),
+  { cwd: root, exclude: (path) => path.includes('node_modules') },
+).sort();
+
+/** Returns the files that match a pattern, and the other ones. */
+function partition(files: readonly string[], patterns: readonly string[]): [string[], string[]] {
+  const isMatch = (path: string) => patterns.some((pattern) => matchesGlob(path, pattern));
+  return [files.filter(isMatch), files.filter((path) => !isMatch(path))];
+}
+
+/** Divides files into groups. Neighbors, which often take equally long, go to different groups. */
+function groupsOf(files: readonly string[]): string[][] {
+  const count = Math.ceil(files.length / GROUP_SIZE);
+  return Array.from({ length: count }, (_, group) => files.filter((_file, index) => index % count === group));
+}
+
+/** Free memory that tests may take for files. A run needs a tenth of it. */
+const MIN_MEMORY_BYTES = 4 * 2 ** 30;
+
+/**
+ * Creates the folder for the temporary files of the run: in memory if there is enough, because tests commit thousands
+ * of times and would wait for the disk most of their time. `npm run prove` uses the disk.
+ */
+function createTemporaryRoot(): string {
+  const memory = '/dev/shm';
+  const { bavail, bsize } = existsSync(memory) ? statfsSync(memory) : { bavail: 0, bsize: 0 };
+  if (bavail * bsize < MIN_MEMORY_BYTES) return mkdtempSync(join(tmpdir(), 'carillon-tests-'));
+  const folder = mkdtempSync(join(memory, 'carillon-tests-'));
+  // Tests write scripts and run them, which is not allowed in the memory of some containers.
+  const script = join(folder, 'runs');
+  writeFileSync(script, '#!/bin/sh\n', { mode: 0o700 });
+  if (spawnSync(script).status === 0) return folder;
+  rmSync(folder, { recursive: true });
+  return mkdtempSync(join(tmpdir(), 'carillon-tests-'));
+}
+
+process.env.TEST_LASTING_FOLDER ??= tmpdir();
+const temporaryRoot = createTemporaryRoot();
+// PostgreSQL and services of an unprivileged user also have files in it.
+chmodSync(temporaryRoot, 0o755);
+process.env.TMPDIR = temporaryRoot;
+let entryCount = 0;
+
+/** Writes the file with which a process starts that runs one test file or a group. The runner takes them by name. */
+function writeEntry(group: readonly string[]): string {
+  entryCount += 1;
+  const [first = ''] = group;
+  const name = `${String(entryCount).padStart(3, '0')}-${first.replace(/\W/g, '_')}.test.mjs`;
+  const paths = group.map((path) => join(root, path));
+  const groupModule = new URL('kit/group.ts', import.meta.url).href;
+  const source =
+    group.length === 1
+      ? `await import(${JSON.stringify(pathToFileURL(paths[0] ?? '').href)});\n`
+      : `import { runFiles } from '${groupModule}';\nrunFiles(${JSON.stringify(paths, undefined, 2)});\n`;
+  writeFileSync(join(temporaryRoot, name), source);
+  return join(temporaryRoot, name);
+}
+
+const [packageTests, files] = partition(allFiles, PACKAGE_TESTS);
+const [own, sharing] = partition(files, OWN_PROCESS);
+const [browserTests, rest] = partition(sharing, BROWSER_TESTS);
+const [longTests, shortTests] = partition(own, ['test/reliability/**']);
+const packageStage = { concurrency: 1, files: packageTests };
+const stages = process.argv.includes('--packages')
+  ? [packageStage]
+  : [
+      {
+        concurrency: PARALLEL_FILES,
+        files: [
+          ...longTests.map((path) => writeEntry([path])),
+          ...groupsOf(browserTests).map(writeEntry),
+          ...shortTests.map((path) => writeEntry([path])),
+          ...groupsOf(rest).map(writeEntry),
+        ],
+      },
+      { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
+      ...(isAll ? [packageStage] : []),
+    ];
 let failed = false;
-for (const { concurrency, files } of stages) {
-  const parameters = [...runnerOptions, `--test-concurrency=${concurrency}`, ...files];
-  const { status } = spawnSync(process.execPath, parameters, { cwd: root, stdio: 'inherit' });
-  failed ||= status !== 0;
+try {
+  for (const { concurrency, files } of stages) {
+    const parameters = [...runnerOptions, `--test-concurrency=${concurrency}`, ...files];
+    const { status } = spawnSync(process.execPath, parameters, { cwd: root, stdio: 'inherit' });
+    failed ||= status !== 0;
+  }
+} finally {
+  rmSync(temporaryRoot, { recursive: true, force: true });
 }
 process.exit(failed ? 1 : 0);

@@ -76,10 +76,10 @@ export async function startExample(t: Cleanup, { port = '0' }: { readonly port?:
   });
   const programs = await issueKeys(service, owner);
   const [member = owner] = people;
-  await clock.advance(6 * DAY_MS);
+  await skip(clock, 6 * DAY_MS);
   const lines = await createSchedule(owner.carillon, [owner, ...people]);
   await createMonthRecords(owner, people, lines);
-  await clock.advance(23 * DAY_MS);
+  await skip(clock, 23 * DAY_MS);
   await createHooks(owner, member);
   await simulateDay({ service, owner, member, programs, lines, clock });
   const { console } = await service.signIn(owner);
@@ -355,7 +355,7 @@ async function simulateDay(day: SimulatedDay): Promise<void> {
         due_date: '20270131',
       });
     await waitForDeliveries(day);
-    await clock.advance(isLastHour ? MINUTE_MS - actionCount * STEP_MS : HOUR_MS);
+    await (isLastHour ? clock.advance(MINUTE_MS - actionCount * STEP_MS) : skip(clock, HOUR_MS));
   }
 }
 
@@ -376,4 +376,14 @@ async function waitForDeliveries({ owner }: SimulatedDay): Promise<void> {
     },
     (pending) => pending === 0,
   );
+}
+
+/**
+ * Skips time in which nobody calls. Only in the last minutes, timers run at their due times: to run the ten thousands of
+ * polls of a day would take longer than to create all records.
+ */
+async function skip(clock: TestClock, milliseconds: number): Promise<void> {
+  const ticking = Math.min(milliseconds, 3 * MINUTE_MS);
+  clock.jump(milliseconds - ticking);
+  await clock.advance(ticking);
 }

@@ -1,10 +1,10 @@
 import module from 'node:module';
 
 // Preloaded into every process of a test run (see `global-setup.ts`), including npm, whose Node may be older.
-const url = process.env.TEST_KYSELY;
+const urls = JSON.parse(process.env.TEST_PACKAGES ?? '{}');
 module.registerHooks?.({
   resolve: (specifier, context, next) =>
-    specifier === 'kysely' && url !== undefined
-      ? { url, format: 'module', shortCircuit: true }
+    Object.hasOwn(urls, specifier) && context.conditions.includes('import')
+      ? { url: urls[specifier], format: 'module', shortCircuit: true }
       : next(specifier, context),
 });

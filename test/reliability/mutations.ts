@@ -61,7 +61,7 @@ export const mutations: readonly Mutation[] = [
     changes: [
       [
         '#select(table: string): DynamicQuery<object> {',
-        "#select(table: string): DynamicQuery<object> { if (table !== '') return untyped(this.#queries).selectFrom(table);",
+        "#select(table: string): DynamicQuery<object> { if (table !== '') return withDynamicTables(this.#queries).selectFrom(table);",
       ],
     ],
     caughtBy: {

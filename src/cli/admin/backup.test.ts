@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { atEnd, type Cleanup } from '../../../test/kit/cleanup.ts';
-import { copyDatabase, queryRows } from '../../../test/kit/database/database.ts';
+import { copyDatabase, createMigratedSqlite, queryRows } from '../../../test/kit/database/database.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon, runCarillonJson } from '../../../test/kit/service/command.ts';
 import { createReleaseDatabase, type Release, releases } from '../../../test/kit/service/packages.ts';
@@ -40,6 +40,7 @@ const contentsOf = (path: string) => {
 async function startFilledService(context: Cleanup, events: number) {
   const folder = createTemporaryFolder(context);
   const path = join(folder, 'carillon.db');
+  await createMigratedSqlite(path);
   const service = await startServiceProcess(context, `sqlite:${path}`);
   for (let number = 0; number < events; number += 1) await service.carillon.events.create(event);
   return { folder, path, service, environment: { CARILLON_DATABASE: `sqlite:${path}` } };
@@ -160,6 +161,7 @@ async function startBackedUpService(context: Cleanup) {
   const folder = createTemporaryFolder(context);
   const path = join(folder, 'carillon.db');
   const environment = { CARILLON_DATABASE: `sqlite:${path}` };
+  await createMigratedSqlite(path);
   const service = await startServiceProcess(context, `sqlite:${path}`);
   await service.carillon.events.create({ ...event, event_name: 'Before' });
   const backup = join(folder, 'backup.db');

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { systemClock } from '../../../src/clock.ts';
@@ -38,6 +41,38 @@ export async function openStoreAt(
   };
   atEnd(context, close);
   return { ...store, close };
+}
+
+const storeFolder = fileURLToPath(new URL('../../../src/store/', import.meta.url));
+const templateFolder = fileURLToPath(new URL('../../node_modules/.compiled/', import.meta.url));
+
+let sqliteTemplate: Promise<string> | undefined;
+
+/**
+ * Creates a SQLite database with the current schema, for a service. To copy a file takes a hundredth of the time of
+ * the migrations, and a test run starts a thousand services.
+ */
+export async function createMigratedSqlite(path: string): Promise<void> {
+  sqliteTemplate ??= createSqliteTemplate();
+  copyFileSync(await sqliteTemplate, path);
+}
+
+/** Returns the path of an empty, migrated database. Later runs use it again until the code of the store changes. */
+async function createSqliteTemplate(): Promise<string> {
+  const hash = createHash('sha256');
+  for (const folder of ['migrations', 'sqlite', '']) {
+    for (const entry of readdirSync(join(storeFolder, folder), { withFileTypes: true }))
+      if (entry.isFile()) hash.update(readFileSync(join(entry.parentPath, entry.name)));
+  }
+  const template = join(templateFolder, `migrated-${hash.digest('hex').slice(0, 16)}.db`);
+  if (existsSync(template)) return template;
+  mkdirSync(templateFolder, { recursive: true });
+  // Another process may be creating it concurrently: write to a temporary file, then rename.
+  const temporaryFile = `${template}.${process.pid}`;
+  const store = await openStore({ ...openOptionsOf(`sqlite:${temporaryFile}`), openAs: 'command' });
+  await store.close();
+  renameSync(temporaryFile, template);
+  return template;
 }
 
 /** Runs a query on a separate connection, concurrently with the service on the database. */

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { after } from 'node:test';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { atEnd, type Cleanup } from '../cleanup.ts';
+import { closeAtProcessEnd } from '../preload.ts';
 import type { ApiUser, ServiceSetup, TestService } from '../service/service.ts';
 import { sqlite } from '../service/stores.ts';
 
@@ -35,14 +35,13 @@ export type ConsoleFixture = {
 
 let browserPromise: Promise<Browser> | undefined;
 
-/** Returns the browser, which all tests of a file share. */
+/** Returns the browser, which all tests of a process share. */
 function sharedBrowser(): Promise<Browser> {
   browserPromise ??= startBrowser();
   return browserPromise;
 }
 
-// Register the hook at file level: inside startBrowser() it would belong to the first test that needs a browser.
-after(async () => (await browserPromise)?.close());
+closeAtProcessEnd(async () => (await browserPromise)?.close());
 
 /**
  * Collects the errors of a page and its requests to other hosts. openConsole() asserts at the end of the test that the
@@ -142,7 +141,8 @@ type UnpackedChromium = { readonly executablePath: string; readonly libraryFolde
 async function unpackedChromium(): Promise<UnpackedChromium> {
   const module = require.resolve('@sparticuz/chromium');
   const { version } = require(join(dirname(module), '../package.json')) as { version: string };
-  const folder = join(tmpdir(), `carillon-chromium-${version}`);
+  // A test run deletes its temporary folder, but keeps this one.
+  const folder = join(process.env.TEST_LASTING_FOLDER ?? tmpdir(), `carillon-chromium-${version}`);
   if (!existsSync(folder)) await unpackChromium(module, folder);
   return { executablePath: join(folder, 'chromium'), libraryFolder: join(folder, 'al2023/lib') };
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { before, test as nodeTest } from 'node:test';
 import type { Cleanup } from '../cleanup.ts';
+import { createMigratedSqlite } from '../database/database.ts';
 import { newPostgresDatabase, newServiceDatabase } from '../database/postgres-databases.ts';
 import { createTemporaryFolder, type ServiceSetup, startTestService, type TestService } from './service.ts';
 import { type ServiceProcess, startServiceProcess } from './service-process.ts';
@@ -47,6 +48,11 @@ export const sqlite = createTestStore(
   'SQLite',
   nodeTest,
   async (context) => `sqlite:${join(createTemporaryFolder(context), 'carillon.db')}`,
+  async (context) => {
+    const path = join(createTemporaryFolder(context), 'carillon.db');
+    await createMigratedSqlite(path);
+    return `sqlite:${path}`;
+  },
 );
 
 const postgresTest = (name: string, ...rest: unknown[]) =>

@@ -9,7 +9,7 @@ import { missingInjectionRequirement } from './strace.ts';
  * Number of commits in the smoke run, at which the service kills itself without any tool. Larger counts use strace
  * as well.
  */
-const SMOKE_COUNT = 20;
+const SMOKE_COUNT = 10;
 
 /** Maximum number of commits at which a service kills itself. Later commits repeat what has already been tested. */
 const MAX_COMMITS = 200;

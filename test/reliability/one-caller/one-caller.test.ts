@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkAttack, type Measurements } from './one-caller.ts';
+import { attackers, attacks } from './attacks.ts';
+import { casesFor, checkAttack, type Measurements } from './one-caller.ts';
 
 const kept: Measurements = {
   honest: {
@@ -37,4 +38,13 @@ test('R16 failed or slow honest calls, undelivered events and growing memory are
   };
   assert.deepEqual(checkAttack(kept), []);
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(checkAttack(seen), [line]);
+});
+
+test('the smoke run makes every attack once, and every kind of attacker makes some of them', () => {
+  const cases = casesFor(0);
+  assert.deepEqual(
+    cases.map(({ attack, by }) => [attack.name, by.length]),
+    attacks.map(({ name }) => [name, 1]),
+  );
+  assert.deepEqual([...new Set(cases.flatMap(({ by }) => by))].sort(), [...attackers].sort());
 });

@@ -52,7 +52,7 @@ export const overload: ReliabilityTest = {
   promise:
     'throughput per CPU second stays at 80 % of its best or more, further requests get 503 with Retry-After, no acknowledged change is lost, latency is normal within 5 s afterwards, an account beyond its rate limits raises the p99 of others by at most a fifth',
   unit: 'seconds of overload',
-  smoke: 10,
+  smoke: 6,
   full: 120,
   heldBack:
     'Under overload, throughput per CPU second falls below 80 % of its best. Reading and rejecting requests takes CPU time, mostly in node:http, that the accepted requests then lack. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',

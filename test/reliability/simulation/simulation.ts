@@ -18,7 +18,7 @@ export const simulation: ReliabilityTest = {
   title: 'the whole service runs in simulated time on a real database, with injected faults and crashes',
   promise: 'no invariant is violated, and a run with the same seed has the same trace',
   unit: 'seeds',
-  smoke: 80,
+  smoke: 30,
   full: 10_000,
   execute,
 };
@@ -30,7 +30,8 @@ const REPLAY_ONE_IN = 20;
 const MIN_SEEDS_FOR_COVERAGE = 200;
 
 /** Returns the path of the file with the trace of a failing seed. */
-const traceFileOf = (seed: number) => join(tmpdir(), `carillon-simulation-${seed}.txt`);
+const traceFileOf = (seed: number) =>
+  join(process.env.TEST_LASTING_FOLDER ?? tmpdir(), `carillon-simulation-${seed}.txt`);
 
 async function execute({ count, seed, context, log }: RunParameters): Promise<RunResult> {
   // The files are in memory if possible, because the cost of fsync does not matter here.

@@ -47,6 +47,7 @@ async function startFixture(t: TestContext): Promise<Fixture> {
   const { stdout: curl } = await run('sh', ['-c', 'command -v curl']);
   const env = {
     ...cleanEnvironment,
+    NODE_OPTIONS: process.env.NODE_OPTIONS,
     PATH: `${bin}:${dirname(process.execPath)}:${process.env.PATH}`,
     HOME: folder,
     ROOT: root,
@@ -98,7 +99,7 @@ async function runUntilInterrupted(text: string, where: { cwd: string; env: Node
 /** Whether a separate test reads this page. */
 function isReadByTest(path: string): boolean {
   const name = path.split('/').at(-1) ?? '';
-  const folders = ['test/stories', 'test/kit'].map((folder) => join(root, folder));
+  const folders = ['test/stories', 'test/packages', 'test/kit'].map((folder) => join(root, folder));
   const files = folders.flatMap((folder) => globSync(`${folder}/**/*.ts`));
   return files.some((file) => readFileSync(file, 'utf8').includes(`/${name}'`));
 }

@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
-import { tscPath } from '../../install.ts';
-import { packPackage } from '../../kit/service/packages.ts';
-import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
-import { sqlite } from '../../kit/service/stores.ts';
+import { tscPath } from '../install.ts';
+import { packPackage } from '../kit/service/packages.ts';
+import { createTemporaryFolder, type Json } from '../kit/service/service.ts';
+import { sqlite } from '../kit/service/stores.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 const folder = createTemporaryFolder({ after });
 

@@ -7,11 +7,11 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cleanEnvironment } from '../../kit/environment.ts';
-import { packPackage } from '../../kit/service/packages.ts';
-import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
+import { cleanEnvironment } from '../kit/environment.ts';
+import { packPackage } from '../kit/service/packages.ts';
+import { createTemporaryFolder, type Json } from '../kit/service/service.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 const folder = createTemporaryFolder({ after });
 

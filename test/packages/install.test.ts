@@ -15,12 +15,12 @@ import { delimiter, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cleanEnvironment } from '../../kit/environment.ts';
-import { findFreePort } from '../../kit/network/port.ts';
-import { buildDockerfile, isInBuildContext } from '../../kit/service/dockerfile.ts';
-import { createTemporaryFolder, type Json } from '../../kit/service/service.ts';
+import { cleanEnvironment } from '../kit/environment.ts';
+import { findFreePort } from '../kit/network/port.ts';
+import { buildDockerfile, isInBuildContext } from '../kit/service/dockerfile.ts';
+import { createTemporaryFolder, type Json } from '../kit/service/service.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const dockerfile = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8');
 const dockerignore = readFileSync(join(root, '.dockerignore'), 'utf8');
 
