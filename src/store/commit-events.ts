@@ -11,7 +11,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   #pendingDeliveriesByHook: Map<number, NewPendingDelivery[] | undefined> | undefined;
   #hookIdsWithManualAttempts: Set<number> | undefined;
   #endedHooks: Map<number, string> | undefined;
-  #hookIdsWithChangedSecrets: Set<number> | undefined;
+  #hookIdsWithChangedSettings: Set<number> | undefined;
   #accountsWithOccurrences: Set<number> | undefined;
   #hasAccessChanged = false;
   readonly origin: CommitEvents['origin'];
@@ -32,8 +32,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     return this.#endedHooks ?? NO_ENDED_HOOKS;
   }
 
-  get hookIdsWithChangedSecrets(): ReadonlySet<number> {
-    return this.#hookIdsWithChangedSecrets ?? NO_IDS;
+  get hookIdsWithChangedSettings(): ReadonlySet<number> {
+    return this.#hookIdsWithChangedSettings ?? NO_IDS;
   }
 
   get accountsWithOccurrences(): ReadonlySet<number> {
@@ -75,8 +75,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
   }
 
-  addChangedSecrets(hookIds: Iterable<number>): void {
-    this.#hookIdsWithChangedSecrets = addToSet(this.#hookIdsWithChangedSecrets, hookIds);
+  addChangedSettings(hookIds: Iterable<number>): void {
+    this.#hookIdsWithChangedSettings = addToSet(this.#hookIdsWithChangedSettings, hookIds);
   }
 
   addAccountsWithOccurrences(accountIds: Iterable<number>): void {
@@ -95,7 +95,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
     this.addManualAttempts(events.hookIdsWithManualAttempts);
     for (const [hookId, reason] of events.endedHooks) this.addEndedHooks([hookId], reason);
-    this.addChangedSecrets(events.hookIdsWithChangedSecrets);
+    this.addChangedSettings(events.hookIdsWithChangedSettings);
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
     if (events.hasAccessChanged) this.addAccessChange();
   }

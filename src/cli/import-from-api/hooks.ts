@@ -51,7 +51,7 @@ async function createHook(
   // Create the hook with the permissions of a member, which every user has.
   const hookOwner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...hookOwner, accountId: 0, permissions: new Set(permissionsOf('member')) };
-  await requireAllowedTarget(guard, caller, hookFields, () => undefined);
+  await requireAllowedTarget(guard, hookFields.target_url, () => undefined);
   await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, hookFields));
 }
 

@@ -132,7 +132,7 @@ test('X2 an occurrence is sent again unchanged until the response is 200, with b
   assert.deepEqual([told.attemptCount, failed.length, told.outcome], [11, 10, answered(200)]);
   assert.equal(new Set(orders.map(({ deliveryId, body }) => `${deliveryId} ${body}`)).size, 1);
   assert.equal(orders[0]?.body, '{"resource_url":"http://127.0.0.1:8080/v2/tasks/7"}');
-  assert.deepEqual(orders[0]?.signatureHeaders, []);
+  assert.deepEqual(orders[0]?.headers, []);
 
   // A new forwarder begins with the initial backoff.
   const again = createForwarder([refused, answered(200)]);
@@ -165,7 +165,7 @@ test('X8 with a secret the request is signed like that of a hook', async () => {
   const { orders, made } = createForwarder([answered(200)], { secret });
   const { webhookId } = await made.forward(entry);
   const [order] = orders;
-  const [, timestamp, , signature] = order?.signatureHeaders ?? [];
+  const [, timestamp, , signature] = order?.headers ?? [];
   const hmac = createHmac('sha256', 'a secret of a test').update(`${webhookId}.${timestamp}.${order?.body}`);
   assert.equal(signature, `v1,${hmac.digest('base64')}`);
 });

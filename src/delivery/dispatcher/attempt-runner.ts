@@ -85,11 +85,16 @@ export class AttemptRunner {
     const body = JSON.stringify({
       resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
     });
+    const { secrets, headers } = queue.settings;
     return sendAttempt({
       target: queue.target,
       body,
       deliveryId,
-      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      headers: [
+        ...createOccurrenceHeaders(pendingDelivery),
+        ...headers,
+        ...createSignatureHeaders(secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      ],
       timeoutMs: attemptTimeoutMs,
       signal: attempt.signal,
       onBeforeSend: () => {
@@ -154,4 +159,13 @@ export class AttemptRunner {
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
     });
   }
+}
+
+/** Returns the headers that describe the occurrence (X11), as alternating names and values. */
+function createOccurrenceHeaders({ kind, position, fields }: PendingDelivery): readonly string[] {
+  return [
+    ...['webhook-event', kind],
+    ...(position === null ? [] : ['webhook-cursor', String(position)]),
+    ...(fields === null ? [] : ['webhook-fields', fields]),
+  ];
 }

@@ -38,7 +38,7 @@ export type DispatchLoopDeps = {
   readonly mayStart: () => boolean;
   /** Returns the number of attempts in flight. */
   readonly countInFlight: () => number;
-  /** Returns false while the secrets of a queue must not be read. */
+  /** Returns false while the settings of a queue must not be read. */
   readonly mayPrefetch: (queue: HookQueue) => boolean;
   /** Loads what the queue needs before its next attempt; schedules the queue afterwards. */
   readonly prefetch: (queue: HookQueue) => void;

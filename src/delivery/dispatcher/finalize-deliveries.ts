@@ -16,6 +16,7 @@ const copiedColumns = [
   'created_at',
   'kind',
   'position',
+  'fields',
 ] as const;
 
 const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;

@@ -1,6 +1,5 @@
 import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
-import { CachedSecrets, type SigningSecret } from '../transport/signature.ts';
 import { type Completion, createCompletion } from './complete-deliveries.ts';
 import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
@@ -14,6 +13,7 @@ import {
   type HookHealth,
   isProven,
 } from './hook-health.ts';
+import { CachedSettings, type HookSettings, type ReadSettings } from './hook-settings.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
@@ -30,17 +30,17 @@ const MAX_UNCOMMITTED_DELIVERIES = 128;
  * | status | holds when | ends with |
  * | --- | --- | --- |
  * | `ended` | the hook has ended, or the lease is lost or released (C13) | – |
- * | `prefetching` | secrets or deliveries are being read | the end of the read |
- * | `unread` | an attempt could start, but its secrets or its delivery have to be read (X8) | a prefetch |
+ * | `prefetching` | settings or deliveries are being read | the end of the read |
+ * | `unread` | an attempt could start, but its settings or its delivery have to be read (X8) | a prefetch |
  * | `ready` | an attempt can start | – |
  * | `busy` | attempts are in flight or results are not committed | an outcome or a commit |
  * | `waiting` | the target has failed (backoff, C18), or a local error occurred (pause, C19) | the retry timer |
- * | `idle` | nothing is pending; the lease may be released | a commit event or a poll |
+ * | `idle` | nothing is pending, or the hook is disabled (X13); the lease may be released | a commit event or a poll |
  */
 export type QueueStatus = 'ended' | 'prefetching' | 'unread' | 'ready' | 'busy' | 'waiting' | 'idle';
 
-/** Reads the secrets and deliveries of one hook. */
-export type HookSource = DeliverySource & { findSecrets(): Promise<readonly SigningSecret[]> };
+/** Reads the settings and deliveries of one hook. */
+export type HookSource = DeliverySource & { findSettings(): Promise<ReadSettings | undefined> };
 
 /** The parts of a committed completion that concern its queue. */
 type CommittedResult = Pick<Completion, 'generation' | 'deliveryState' | 'pendingDelivery'>;
@@ -68,10 +68,11 @@ export class HookQueue {
   readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
-  readonly #secrets: CachedSecrets;
+  readonly #settings: CachedSettings;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   #lastUsedAt: number;
   #hasEnded = false;
+  #isFenced = false;
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -91,14 +92,14 @@ export class HookQueue {
     const { failures, dueAt, retryDeliveryId, lastOutcome } = row;
     this.#health = createHealth({ failures, dueAt, retryDeliveryId, lastOutcome });
     this.#buffer = new DeliveryBuffer(this.#inFlightAttempts, retryDeliveryId);
-    this.#secrets = new CachedSecrets(row.secrets);
+    this.#settings = new CachedSettings(row.settings);
   }
 
   status(now: number): QueueStatus {
     const buffer = this.#buffer;
     if (this.#hasEnded) return 'ended';
     if (buffer.isPrefetching) return 'prefetching';
-    if (this.#secrets.areStale || buffer.needsManualAttempts) return 'unread';
+    if (this.#settings.areStale || buffer.needsManualAttempts) return 'unread';
     if (buffer.needsPendingDeliveries && this.#canStartPending(now)) return 'unread';
     if (buffer.hasNextManual && this.#canStartManual(now)) return 'ready';
     if (buffer.hasNextPending && this.#canStartPending(now)) return 'ready';
@@ -120,9 +121,13 @@ export class HookQueue {
     return this.#lastUsedAt;
   }
 
-  /** The signing secrets of the hook, newest first (X8). */
-  get secrets(): readonly SigningSecret[] {
-    return this.#secrets.current;
+  get settings(): HookSettings {
+    return this.#settings.current;
+  }
+
+  /** Whether the hook has got a new target since the claim: the queue must be discarded, and the hook claimed again. */
+  get isFenced(): boolean {
+    return this.#isFenced;
   }
 
   /** Failures in a row. */
@@ -167,15 +172,19 @@ export class HookQueue {
   }
 
   /**
-   * Reads what the next attempt needs: rotated secrets, manual attempts, pending deliveries.
+   * Reads what the next attempt needs: changed settings, manual attempts, pending deliveries.
    *
-   * @param mayReadSecrets false while the acknowledgement of a secret rotation is not committed (X8)
+   * @param mayReadSettings false while the acknowledgement of changed settings is not committed (X8)
    */
-  async fill(source: HookSource, clock: Pick<Clock, 'now'>, mayReadSecrets: boolean): Promise<void> {
+  async fill(source: HookSource, clock: Pick<Clock, 'now'>, mayReadSettings: boolean): Promise<void> {
     const buffer = this.#buffer;
     if (this.#hasEnded) return;
     await buffer.prefetch(async () => {
-      if (this.#secrets.areStale && mayReadSecrets) await this.#secrets.read(() => source.findSecrets());
+      if (this.#settings.areStale && mayReadSettings) {
+        const generation = await this.#settings.read(() => source.findSettings());
+        this.#isFenced = generation !== this.generation;
+        if (this.#isFenced) return;
+      }
       if (buffer.needsManualAttempts) await buffer.readManualAttempts(source);
       if (buffer.needsPendingDeliveries && this.#canStartPending(clock.now()))
         await buffer.readPendingDeliveries(source);
@@ -256,11 +265,11 @@ export class HookQueue {
   }
 
   /**
-   * Marks the secrets as rotated: no attempt starts until they are read again, and attempts that have sent nothing are
-   * aborted and start again (X8).
+   * Marks the settings as changed: no attempt starts until they are read again, and attempts that have sent nothing are
+   * aborted and start again (X8, X13).
    */
-  invalidateSecrets(): void {
-    this.#secrets.invalidate();
+  invalidateSettings(): void {
+    this.#settings.invalidate();
     this.#abortUnsent();
   }
 
@@ -283,14 +292,18 @@ export class HookQueue {
     return this.#unfinishedCount >= MAX_UNCOMMITTED_DELIVERIES;
   }
 
+  get #mayStart(): boolean {
+    return !this.#hasEnded && !this.#isFenced && !this.#settings.areStale && this.settings.isEnabled;
+  }
+
   #canStartPending(now: number): boolean {
-    if (this.#hasEnded || this.#secrets.areStale || this.#isSaturated) return false;
+    if (!this.#mayStart || this.#isSaturated) return false;
     if (computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs) > 0) return false;
     return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, false);
   }
 
   #canStartManual(now: number): boolean {
-    if (this.#hasEnded || this.#secrets.areStale || computeRemainingPauseMs(this.#health, now) > 0) return false;
+    if (!this.#mayStart || computeRemainingPauseMs(this.#health, now) > 0) return false;
     return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, true);
   }
 

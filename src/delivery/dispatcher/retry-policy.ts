@@ -50,7 +50,7 @@ export type OutcomeWithoutDuration = TargetResponse | TargetFailure | LocalError
 export type AttemptOutcome = OutcomeWithoutDuration & { durationMs: number; note?: string };
 
 /** The reasons for which a hook ends, as the API returns them in `ended_reason`. */
-export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
+export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted', 'role_lost'] as const;
 
 export type EndedReason = (typeof endedReasons)[number];
 

@@ -18,8 +18,8 @@ export type AttemptRequest = {
   target: string;
   body: string;
   deliveryId: string;
-  /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
-  signatureHeaders?: readonly string[];
+  /** Further headers as alternating names and values (X8, X11). */
+  headers?: readonly string[];
   timeoutMs: number;
   /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` if no outcome was known before. */
   signal: AbortSignal;
@@ -197,7 +197,7 @@ function sendWebhook(
       path: connection.path,
       headers: [
         ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', request.deliveryId],
-        ...(request.signatureHeaders ?? []),
+        ...(request.headers ?? []),
       ],
       body: request.body,
       reset: request.connectionPool === undefined,

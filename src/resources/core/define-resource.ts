@@ -1,9 +1,10 @@
-import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
+import { isOccurrenceKind, type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import {
   type ChangeInput,
   type CreationInput,
   type Fields,
+  findChangedFields,
   maxLengthOf,
   type StoredRecordOf,
 } from '../../http/fields/field.ts';
@@ -54,12 +55,15 @@ export type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fi
     oldRecord: QueriedRecord<RecordFields> | undefined,
     view: AccountView,
   ) => ColumnValues | Promise<ColumnValues>;
-  /** Creates the occurrences (domain events) of a change. Without it, a change records only the kind `changed_…`. */
+  /**
+   * Creates the occurrences (domain events) of a change. Without it, a change records only `change`, an occurrence of the
+   * kind `changed_…`.
+   */
   readonly changeOccurrences?: {
     readonly kinds: readonly OccurrenceKind[];
     createOccurrences(
       write: AccountWrite,
-      caller: Caller,
+      change: NewOccurrence,
       oldRecord: QueriedRecord<RecordFields>,
       newValues: ColumnValues,
     ): Promise<NewOccurrence[]>;
@@ -193,8 +197,13 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       if (canHaveAssignees(resourceType)) {
         await setAssignees(write, resourceType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
       }
-      recordOccurrences(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
-      return rowHasAllFields ? row : getRecord(write, recordId);
+      const record = rowHasAllFields ? row : await getRecord(write, recordId);
+      const occurrence = { recordId, userId: user_id, projectId: Number(record.project_id ?? 0) };
+      recordOccurrences(write, [
+        { ...occurrence, kind: `new_${resourceType}` },
+        ...createAssignmentOccurrences(resourceType, occurrence, {}, record),
+      ]);
+      return record;
     },
     async change(write, caller, recordId, { users, teams, user_id: requestedOwnerId, ...input }) {
       const fillInReferences = resolveReferences(write, resourceType, input);
@@ -211,12 +220,22 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       if (canHaveAssignees(resourceType))
         await setAssignees(write, resourceType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
-      const changeOccurrences = await options.changeOccurrences?.createOccurrences(write, caller, oldRecord, newValues);
+      const newRecord = rowHasAllFields ? row : await getRecord(write, recordId);
+      const change: NewOccurrence = {
+        kind: `changed_${resourceType}`,
+        recordId,
+        userId: caller.userId,
+        projectId: Number(newRecord.project_id ?? 0),
+        previousProjectId: Number(oldRecord.project_id ?? 0),
+        fields: findChangedFields(fields, oldRecord, newRecord),
+      };
+      const createOccurrences = options.changeOccurrences?.createOccurrences;
       recordOccurrences(write, [
         ...cascadedOccurrences,
-        ...(changeOccurrences ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
+        ...((await createOccurrences?.(write, change, oldRecord, newValues)) ?? [change]),
+        ...createAssignmentOccurrences(resourceType, change, oldRecord, newRecord),
       ]);
-      return rowHasAllFields ? row : getRecord(write, recordId);
+      return newRecord;
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);
@@ -225,6 +244,27 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       recordOccurrences(write, deletionOccurrences);
     },
   };
+}
+
+/**
+ * Returns the occurrence `assigned_…` if users or teams were assigned to a project, task or subtask (X11).
+ *
+ * @param occurrence record, user and project of the occurrence
+ */
+function createAssignmentOccurrences(
+  resourceType: StandardResourceType,
+  occurrence: Omit<NewOccurrence, 'kind'>,
+  oldRecord: ColumnValues,
+  newRecord: ColumnValues,
+): NewOccurrence[] {
+  const kind = `assigned_${resourceType}`;
+  if (!isOccurrenceKind(kind)) return [];
+  const idsOf = (record: ColumnValues) => {
+    const { users = [], teams = [] } = record as Assignees;
+    return [...users.map(({ user_id }) => `user ${user_id}`), ...teams.map(({ team_id }) => `team ${team_id}`)];
+  };
+  const oldIds = new Set(idsOf(oldRecord));
+  return idsOf(newRecord).some((id) => !oldIds.has(id)) ? [{ ...occurrence, kind }] : [];
 }
 
 /**
