@@ -90,6 +90,9 @@ const entry: FeedEntry = {
   resource_url: 'http://127.0.0.1:8080/v2/tasks/7',
   occurred_at: '2027-03-01 09:14:02',
   user_id: '1',
+  project_id: '3',
+  previous_project_id: '0',
+  fields: [],
 };
 const answered = (status: number): AttemptOutcome => ({ kind: 'answered', status, durationMs: 9 });
 

@@ -86,7 +86,7 @@ export class AttemptRunner {
       resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
     });
     const { secrets, headers } = queue.settings;
-    return sendAttempt({
+    const outcome = await sendAttempt({
       target: queue.target,
       body,
       deliveryId,
@@ -105,6 +105,7 @@ export class AttemptRunner {
       onNotSent: () => attempt.markNotSent(),
       connectionPool: this.#getOrCreatePool(queue),
     });
+    return hideHeaderValues(outcome, headers);
   }
 
   /** Aborts all attempts in flight. Their deliveries stay pending. */
@@ -159,6 +160,14 @@ export class AttemptRunner {
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
     });
   }
+}
+
+/** Replaces values of the hook's own headers in the response text of a target that repeats them. */
+function hideHeaderValues(outcome: AttemptOutcome, headers: readonly string[]): AttemptOutcome {
+  if (headers.length === 0 || outcome.kind !== 'answered' || !outcome.responseText) return outcome;
+  const values = headers.filter((_, index) => index % 2 === 1);
+  const responseText = values.reduce((text, value) => text.replaceAll(value, '…'), outcome.responseText);
+  return { ...outcome, responseText };
 }
 
 /** Returns the headers that describe the occurrence (X11), as alternating names and values. */

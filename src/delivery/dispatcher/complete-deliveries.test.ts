@@ -64,6 +64,7 @@ for (const { test, database } of everyStore) {
           durationMs: 7,
           isCountedAsFailure: !isTold,
           reason: isTold ? 'delivered' : 'failed',
+          responseText: '',
         },
         deliveryState: isTold ? 'delivered' : 'pending',
       };

@@ -32,6 +32,8 @@ export type Completion = {
     /** Whether the attempt counts as a failure of the hook. */
     readonly isCountedAsFailure: boolean;
     readonly reason: string;
+    /** The beginning of the response body, if the attempt has failed. */
+    readonly responseText: string;
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly deliveryState: 'delivered' | 'dropped' | 'pending';
@@ -67,6 +69,7 @@ export function createCompletion(
       durationMs: Math.round(outcome.durationMs),
       isCountedAsFailure: isCountedFailure(decision),
       reason: explainDecision(decision),
+      responseText: outcome.kind === 'answered' ? (outcome.responseText ?? '') : '',
     },
     ...result,
     ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),
@@ -189,6 +192,7 @@ const toAttemptRow = ({ attempt, pendingDelivery, hookId, accountId }: Completio
   milliseconds: attempt.durationMs,
   counted: attempt.isCountedAsFailure ? 1 : 0,
   reason: attempt.reason,
+  response: attempt.responseText,
 });
 
 const insertAttempts = prepareQueryForItems((queries, rows: readonly AttemptRow[]) => {
@@ -202,6 +206,7 @@ const insertAttempts = prepareQueryForItems((queries, rows: readonly AttemptRow[
       milliseconds: row.milliseconds,
       counted: row.counted,
       reason: row.reason,
+      response: row.response,
     })),
   );
   if (!hasConcurrentWriters(queries)) {

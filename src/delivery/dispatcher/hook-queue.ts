@@ -5,7 +5,6 @@ import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
 import {
   applyDecision,
-  computeRemainingPauseMs,
   computeRemainingWaitMs,
   concurrencyLimitOf,
   countLocalErrorsBefore,
@@ -16,6 +15,7 @@ import {
 import { CachedSettings, type HookSettings, type ReadSettings } from './hook-settings.ts';
 import { InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
+import type { QueueStatus } from './queue-status.ts';
 import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 
 /**
@@ -23,21 +23,6 @@ import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOp
  * again after a crash. The number is large enough that a hook does not wait for a commit of a busy service.
  */
 const MAX_UNCOMMITTED_DELIVERIES = 128;
-
-/**
- * The reason why a queue starts no attempt, or that it can. The first row that holds is the status:
- *
- * | status | holds when | ends with |
- * | --- | --- | --- |
- * | `ended` | the hook has ended, or the lease is lost or released (C13) | – |
- * | `prefetching` | settings or deliveries are being read | the end of the read |
- * | `unread` | an attempt could start, but its settings or its delivery have to be read (X8) | a prefetch |
- * | `ready` | an attempt can start | – |
- * | `busy` | attempts are in flight or results are not committed | an outcome or a commit |
- * | `waiting` | the target has failed (backoff, C18), or a local error occurred (pause, C19) | the retry timer |
- * | `idle` | nothing is pending, or the hook is disabled (X13); the lease may be released | a commit event or a poll |
- */
-export type QueueStatus = 'ended' | 'prefetching' | 'unread' | 'ready' | 'busy' | 'waiting' | 'idle';
 
 /** Reads the settings and deliveries of one hook. */
 export type HookSource = DeliverySource & { findSettings(): Promise<ReadSettings | undefined> };
@@ -73,6 +58,8 @@ export class HookQueue {
   #lastUsedAt: number;
   #hasEnded = false;
   #isFenced = false;
+  /** Whether the last attempt that started was manual. */
+  #wasLastManual = false;
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -100,9 +87,9 @@ export class HookQueue {
     if (this.#hasEnded) return 'ended';
     if (buffer.isPrefetching) return 'prefetching';
     if (this.#settings.areStale || buffer.needsManualAttempts) return 'unread';
-    if (buffer.needsPendingDeliveries && this.#canStartPending(now)) return 'unread';
-    if (buffer.hasNextManual && this.#canStartManual(now)) return 'ready';
-    if (buffer.hasNextPending && this.#canStartPending(now)) return 'ready';
+    if (buffer.needsPendingDeliveries && this.#canStart('pending', now)) return 'unread';
+    if (buffer.hasNextManual && this.#canStart('manual', now)) return 'ready';
+    if (buffer.hasNextPending && this.#canStart('pending', now)) return 'ready';
     if (this.hasUnfinishedAttempts) return 'busy';
     return this.computeWaitMs(now) > 0 ? 'waiting' : 'idle';
   }
@@ -145,9 +132,8 @@ export class HookQueue {
    * the backoff, but not the pause (X1).
    */
   computeWaitMs(now: number): number {
-    return this.#buffer.manualAttemptCount > 0
-      ? computeRemainingPauseMs(this.#health, now)
-      : computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs);
+    const isManual = this.#buffer.manualAttemptCount > 0;
+    return computeRemainingWaitMs(this.#health, isManual, now, this.#maxRetryDelayMs);
   }
 
   /** Called when the database may contain work that is not in memory. */
@@ -168,7 +154,7 @@ export class HookQueue {
 
   /** Adds new pending deliveries from a commit event, or reads them later. */
   pushDeliveries(rows: readonly PendingDelivery[], now: number): void {
-    this.#buffer.push(rows, this.#canStartPending(now));
+    this.#buffer.push(rows, this.#canStart('pending', now));
   }
 
   /**
@@ -186,15 +172,22 @@ export class HookQueue {
         if (this.#isFenced) return;
       }
       if (buffer.needsManualAttempts) await buffer.readManualAttempts(source);
-      if (buffer.needsPendingDeliveries && this.#canStartPending(clock.now()))
+      if (buffer.needsPendingDeliveries && this.#canStart('pending', clock.now()))
         await buffer.readPendingDeliveries(source);
     });
   }
 
-  /** Removes and returns the next delivery, if its attempt may start now. */
+  /**
+   * Removes and returns the next delivery, if its attempt may start now. Manual and pending ones alternate, so that a
+   * replay of thousands of deliveries does not keep new ones waiting.
+   */
   takeNextDelivery(now: number): PendingDelivery | undefined {
-    const manualAttempt = this.#canStartManual(now) ? this.#buffer.takeNextManual() : undefined;
-    return manualAttempt ?? (this.#canStartPending(now) ? this.#buffer.takeNextPending() : undefined);
+    const buffer = this.#buffer;
+    const takeManual = () => (this.#canStart('manual', now) ? buffer.takeNextManual() : undefined);
+    const takePending = () => (this.#canStart('pending', now) ? buffer.takeNextPending() : undefined);
+    const delivery = this.#wasLastManual ? (takePending() ?? takeManual()) : (takeManual() ?? takePending());
+    this.#wasLastManual = delivery?.manualAttemptId != null;
+    return delivery;
   }
 
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
@@ -292,19 +285,12 @@ export class HookQueue {
     return this.#unfinishedCount >= MAX_UNCOMMITTED_DELIVERIES;
   }
 
-  get #mayStart(): boolean {
-    return !this.#hasEnded && !this.#isFenced && !this.#settings.areStale && this.settings.isEnabled;
-  }
-
-  #canStartPending(now: number): boolean {
-    if (!this.#mayStart || this.#isSaturated) return false;
-    if (computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs) > 0) return false;
-    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, false);
-  }
-
-  #canStartManual(now: number): boolean {
-    if (!this.#mayStart || computeRemainingPauseMs(this.#health, now) > 0) return false;
-    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, true);
+  #canStart(kind: 'pending' | 'manual', now: number): boolean {
+    if (this.#hasEnded || this.#isFenced || this.#settings.areStale || !this.settings.isEnabled) return false;
+    const isManual = kind === 'manual';
+    if (!isManual && this.#isSaturated) return false;
+    if (computeRemainingWaitMs(this.#health, isManual, now, this.#maxRetryDelayMs) > 0) return false;
+    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, isManual);
   }
 
   #abortUnsent(): void {

@@ -89,8 +89,8 @@ type ListParameters<ListFilters extends Filters> = ListFilters & { order: QueryP
 /** Operations on the records of a resource, each in the caller's transaction. An unknown id throws 404. */
 export type ResourceOperations<Shape extends ResourceShape> = Shape & {
   readonly resourceType: StandardResourceType;
-  /** Event kinds (occurrence kinds) that a change and a deletion may record. */
-  readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
+  /** Event kinds (occurrence kinds) that a creation, a change and a deletion may record. */
+  readonly kinds: { readonly [Operation in 'create' | 'change' | 'remove']: readonly OccurrenceKind[] };
   list(
     view: AccountView,
     parameterValues: ParsedParameters<Shape['parameters']>,
@@ -166,9 +166,11 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
     changeFields,
     parameters: { ...filters, ...(orderParameter && { order: orderParameter }) } as AnyOperations['parameters'],
     kinds: {
+      create: [`new_${resourceType}` as const, ...assignmentKindsOf(resourceType)],
       change: [
         ...getCascadedChangeKinds(resourceType, changeFields),
         ...(options.changeOccurrences?.kinds ?? [`changed_${resourceType}` as const]),
+        ...assignmentKindsOf(resourceType),
       ],
       remove: getCascadeDeleteKinds(resourceType),
     },
@@ -257,15 +259,18 @@ function createAssignmentOccurrences(
   oldRecord: ColumnValues,
   newRecord: ColumnValues,
 ): NewOccurrence[] {
-  const kind = `assigned_${resourceType}`;
-  if (!isOccurrenceKind(kind)) return [];
   const idsOf = (record: ColumnValues) => {
     const { users = [], teams = [] } = record as Assignees;
     return [...users.map(({ user_id }) => `user ${user_id}`), ...teams.map(({ team_id }) => `team ${team_id}`)];
   };
   const oldIds = new Set(idsOf(oldRecord));
-  return idsOf(newRecord).some((id) => !oldIds.has(id)) ? [{ ...occurrence, kind }] : [];
+  const kinds = idsOf(newRecord).some((id) => !oldIds.has(id)) ? assignmentKindsOf(resourceType) : [];
+  return kinds.map((kind) => ({ ...occurrence, kind }));
 }
+
+/** Returns the event kind of an assignment, for resource types that have one. */
+const assignmentKindsOf = (resourceType: StandardResourceType): readonly OccurrenceKind[] =>
+  [`assigned_${resourceType}`].filter(isOccurrenceKind);
 
 /**
  * Minimum `maxLength`, in characters, of a long text. The sizes of long texts determine how a page is split into

@@ -33,6 +33,7 @@ import {
   ownerParameter,
   replayFields,
   replayInputFields,
+  requiredEventField,
   subscriptionResponseSchema,
 } from './schema.ts';
 
@@ -52,6 +53,10 @@ const NO_QUOTAS: Quotas = { maxLiveHooks: undefined, maxPendingDeliveries: undef
 export function createHookRoutes(deps: HookDeps): readonly Route[] {
   const { guard, log, baseUrl, enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = deps;
   const bodySpec = createCreationBodySpec(hookInputFields);
+  // Without `events`, the specification requires `event`.
+  const eventBodySpec = createCreationBodySpec({ ...hookInputFields, event: requiredEventField });
+  const parseSubscription = (body: unknown) =>
+    (typeof body === 'object' && body !== null && 'events' in body ? bodySpec : eventBodySpec).parse(body);
   const hookQuotaProblems: ProblemCode[] = quotas.maxLiveHooks === undefined ? [] : ['too_many_hooks'];
   const pendingQuotaProblems: ProblemCode[] =
     quotas.maxPendingDeliveries === undefined ? [] : ['pending_quota_exceeded'];
@@ -84,12 +89,12 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
       lockMode: quotas.maxLiveHooks === undefined ? 'shared' : 'exclusive',
       prepare(caller, { body }) {
-        const input = bodySpec.parse(body);
+        const input = parseSubscription(body);
         resolveEvents(caller, input);
         return checkTarget(caller, input.target_url);
       },
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, bodySpec.parse(body), quotas.maxLiveHooks);
+        const id = await subscribe(write, caller, parseSubscription(body), quotas.maxLiveHooks);
         return { body: { id: String(id) }, createdPath: `/hooks/${id}` };
       },
     },

@@ -85,6 +85,9 @@ const eventField: Field<OccurrenceKind | null, 'writable'> = {
   serialize: (storedValue) => storedValue,
 };
 
+/** The field of a subscription without `events`. */
+export const requiredEventField = { ...eventField, default: undefined };
+
 const EVENTS_REQUIREMENT = 'must be a list of different event kinds, or ["*"] for all';
 
 const eventsField: Field<readonly string[] | null, 'writable'> = {
