@@ -41,7 +41,9 @@ async function createHook(
   hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  const hookFields = hookBodySpec.parse(hook);
+  // Sources without X11 name one kind in `event`. The project of a hook has another id here.
+  const { target_url, event, events = [event], scope = 'own' } = hook;
+  const hookFields = hookBodySpec.parse({ target_url, events, scope });
   const isLoopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),
