@@ -28,7 +28,7 @@ export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | '
 
 /**
  * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of a project and the
- * records in it, whoever causes them. `account`: all, only for admins.
+ * records in it, of all users. `account`: all, only for admins.
  */
 export type HookScope = 'own' | 'project' | 'account';
 

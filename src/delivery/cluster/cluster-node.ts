@@ -292,10 +292,8 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   async #waitForAcks({ endedHooks, hookIdsWithChangedSettings, origin }: CommitEvents): Promise<void> {
     const { store, realClock } = this.#deps;
     if (origin !== 'here') return;
-    for (const hookIds of splitIntoBatches(
-      [...endedHooks.keys(), ...hookIdsWithChangedSettings],
-      HOOKS_PER_ACK_QUERY,
-    )) {
+    const changedHookIds = [...endedHooks.keys(), ...hookIdsWithChangedSettings];
+    for (const hookIds of splitIntoBatches(changedHookIds, HOOKS_PER_ACK_QUERY)) {
       const findHooks = () => findUnacknowledgedHooks(store.read, this.#nodeId, hookIds).catch(() => hookIds);
       while ((await findHooks()).length > 0) await sleep(realClock, ACK_POLL_INTERVAL_MS);
     }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { parseSecrets, type SigningSecret } from '../transport/signature.ts';
 
@@ -30,6 +31,16 @@ export function parseHeaders(column: string | null): Readonly<Record<string, str
 
 /** The settings with the fencing token at the time when they were read. A new target raises the token. */
 export type ReadSettings = HookSettings & { readonly generation: number };
+
+/** Reads the current settings of a hook; undefined if the hook does not exist. */
+export async function findSettings(read: Queries, hookId: number): Promise<ReadSettings | undefined> {
+  const row = await read
+    .selectFrom('hooks')
+    .select([...settingsColumns, 'generation'])
+    .where('hook_id', '=', hookId)
+    .executeTakeFirst();
+  return row === undefined ? undefined : { ...toHookSettings(row), generation: row.generation };
+}
 
 /** The settings of a leased hook in memory, until a commit event reports a change. */
 export class CachedSettings {

@@ -2,7 +2,8 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { HookQueue, HookSource } from './hook-queue.ts';
-import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery, findSettings } from './queries.ts';
+import { findSettings } from './hook-settings.ts';
+import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of rows of a hook per query. */

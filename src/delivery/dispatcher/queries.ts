@@ -4,7 +4,7 @@ import { prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
-import { type HookSettings, type ReadSettings, settingsColumns, toHookSettings } from './hook-settings.ts';
+import { type HookSettings, settingsColumns, toHookSettings } from './hook-settings.ts';
 
 /** A live hook with the part of its delivery state that the database stores. */
 export type HookQueueRow = {
@@ -109,16 +109,6 @@ export async function claimLeases(
     .returning(queueColumns)
     .execute();
   return rows.map(toHookQueueRow);
-}
-
-/** Reads the current settings of a hook; undefined if the hook does not exist. */
-export async function findSettings(read: Queries, hookId: number): Promise<ReadSettings | undefined> {
-  const row = await read
-    .selectFrom('hooks')
-    .select([...settingsColumns, 'generation'])
-    .where('hook_id', '=', hookId)
-    .executeTakeFirst();
-  return row === undefined ? undefined : { ...toHookSettings(row), generation: row.generation };
 }
 
 /**

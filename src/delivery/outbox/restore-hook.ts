@@ -37,7 +37,7 @@ export async function restoreHook(write: AccountWrite, hook: EndedHook): Promise
     .execute();
   await insertSubscriptions(write, hook);
   const { queries, events } = AccountWrite.transactionOf(write);
-  // What occurred while its user had lost the role is not reported (X11).
+  // Occurrences while its user had lost the role are not reported (X11).
   if (hook.ended_reason !== 'role_lost')
     await buildEnqueueMissedQuery(queries, {
       accountId: write.accountId,
