@@ -60,6 +60,7 @@ export const problems = {
   request_timeout: { status: 408, title: 'Request timeout', detail: 'The request did not arrive in time.' },
   target_taken: { status: 409, title: 'Target taken', detail: 'Another hook has this target_url.' },
   hook_ended: { status: 409, title: 'Hook ended', detail: 'This hook has ended; restore it first.' },
+  hook_disabled: { status: 409, title: 'Hook disabled', detail: 'This hook is disabled; enable it first.' },
   email_taken: { status: 409, title: 'Email taken', detail: 'Another user of the account has this email.' },
   domain_taken: { status: 409, title: 'Domain taken', detail: 'Another account has this domain.' },
   last_owner: { status: 409, title: 'Last owner', detail: 'An account keeps at least one owner.' },

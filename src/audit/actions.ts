@@ -15,7 +15,10 @@ export const auditActions = {
   'key.issued': 'An API key was issued; the detail has its user, permissions and expiry, never the key.',
   'key.narrowed': 'Permissions were removed from an API key; the detail has the remaining ones.',
   'key.revoked': 'An API key was revoked.',
-  'hook.created': 'A hook was created; the detail has the kind, and the target without its path.',
+  'hook.created': 'A hook was created; the detail has the kinds, the scope, and the target without its path.',
+  'hook.changed':
+    'A hook was changed; the detail has the names of the given fields, new kinds and scope, and a new target without its path.',
+  'hook.replayed': 'Deliveries of a hook were sent again; the detail has the interval and their number.',
   'hook.ended': 'A hook has ended; the detail has the reason.',
   'hook.restored': 'An ended hook was restored.',
   'hook.signed':

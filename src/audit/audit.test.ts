@@ -66,7 +66,7 @@ for (const { test, testService } of stores) {
       ['key.revoked', `key ${id}`, {}, FROM],
       ['user.created', `user ${user_id}`, { email: 'new@acme.test', role: 'member' }, FROM],
       ['user.role_changed', `user ${user_id}`, { from: 'member', to: 'admin' }, FROM],
-      ['hook.created', `hook ${hook.id}`, { kind: 'new_event', target: 'http://127.0.0.1:9/…' }, FROM],
+      ['hook.created', `hook ${hook.id}`, { kind: 'new_event', scope: 'own', target: 'http://127.0.0.1:9/…' }, FROM],
       ['hook.ended', `hook ${hook.id}`, { reason: 'deleted', user_id: owner.userId }, FROM],
       ['hook.restored', `hook ${hook.id}`, {}, FROM],
     ]);

@@ -181,7 +181,12 @@ function toRawRecord(value: unknown): RawRecord {
 }
 
 /** A hook at the source. */
-export type SourceHook = { readonly event: string; readonly target_url: string };
+export type SourceHook = {
+  readonly event: string;
+  readonly target_url: string;
+  readonly events?: readonly string[];
+  readonly scope?: string;
+};
 
 /** Maximum number of hooks that are read from a source, so that reading ends even if the list never does. */
 const MAX_HOOKS = 10_000;

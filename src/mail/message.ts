@@ -114,6 +114,7 @@ const alertExplanations: Readonly<Record<AlertKind, (hook: HookAlert) => string>
     }; if that fails, the hook ends.`,
   three_failures: (hook) => explainEnd(hook, `three attempts in a row failed, the last one with ${hook.lastOutcome}`),
   answered_401: (hook) => explainEnd(hook, 'its target responded 401, which ends the subscription'),
+  role_lost: (hook) => explainEnd(hook, 'its user is no longer an admin, and only hooks of admins report the account'),
   deleted: (hook) => explainEnd(hook, 'another user of the account deleted it'),
 };
 

@@ -131,7 +131,7 @@ export async function readMailContent(
       'hook_alerts.what',
       'hook_alerts.noted_at',
       'hooks.hook_id',
-      'hooks.kind',
+      'hooks.events',
       'hooks.target',
       'hooks.last_outcome',
       'hooks.failures',
@@ -150,7 +150,7 @@ export async function readMailContent(
 type AlertRow = {
   what: string;
   hook_id: number;
-  kind: string;
+  events: string;
   target: string;
   last_outcome: string;
   due_at: number | null;
@@ -173,7 +173,7 @@ function toHookAlert(row: AlertRow): HookAlert {
   return {
     alertKind: row.what as AlertKind,
     hookId: row.hook_id,
-    kind: row.kind,
+    kind: row.events,
     target: row.target,
     lastOutcome: row.last_outcome,
     dueAt: row.due_at,

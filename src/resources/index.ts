@@ -1,5 +1,4 @@
 import type { EnqueueHookAlerts } from '../delivery/outbox/end-hooks.ts';
-import { kindDefinitions, type OccurrenceKind } from '../delivery/outbox/event-kinds.ts';
 import type { SsrfGuard } from '../delivery/transport/ssrf-guard.ts';
 import type { PublicRoute } from '../http/routes/public-routes.ts';
 import type { Route } from '../http/routes/route.ts';
@@ -72,10 +71,7 @@ export function createApiRoutes(deps: RouteDeps): readonly Route[] {
 
 /** Adds the problem `pending_quota_exceeded` to a route that may enqueue deliveries. */
 function addQuotaProblem(route: Route): Route {
-  const mayEnqueueDeliveries = route.recordedKinds.some(
-    (kind) => kindDefinitions[kind as OccurrenceKind].isSubscribable,
-  );
-  return mayEnqueueDeliveries ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
+  return route.recordedKinds.length > 0 ? { ...route, problems: [...route.problems, 'pending_quota_exceeded'] } : route;
 }
 
 /** Dependencies of the console's routes, including those of the API's routes. */

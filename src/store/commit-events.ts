@@ -7,7 +7,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
   readonly pendingDeliveriesByHook = new Map<number, NewPendingDelivery[] | undefined>();
   readonly hookIdsWithManualAttempts = new Set<number>();
   readonly endedHooks = new Map<number, string>();
-  readonly hookIdsWithChangedSecrets = new Set<number>();
+  readonly hookIdsWithChangedSettings = new Set<number>();
   readonly accountsWithOccurrences = new Set<number>();
   readonly origin: CommitEvents['origin'];
   #hasAccessChanged = false;
@@ -44,8 +44,8 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     for (const hookId of hookIds) this.endedHooks.set(hookId, reason);
   }
 
-  addChangedSecrets(hookIds: Iterable<number>): void {
-    for (const hookId of hookIds) this.hookIdsWithChangedSecrets.add(hookId);
+  addChangedSettings(hookIds: Iterable<number>): void {
+    for (const hookId of hookIds) this.hookIdsWithChangedSettings.add(hookId);
   }
 
   addAccountsWithOccurrences(accountIds: Iterable<number>): void {
@@ -64,7 +64,7 @@ export class CommitEventsBuilder implements CommitEvents, CommitEventSink {
     }
     this.addManualAttempts(events.hookIdsWithManualAttempts);
     for (const [hookId, reason] of events.endedHooks) this.addEndedHooks([hookId], reason);
-    this.addChangedSecrets(events.hookIdsWithChangedSecrets);
+    this.addChangedSettings(events.hookIdsWithChangedSettings);
     this.addAccountsWithOccurrences(events.accountsWithOccurrences);
     if (events.hasAccessChanged) this.addAccessChange();
   }

@@ -8,7 +8,7 @@ export type Queries = Kysely<Tables>;
 /** A new pending delivery, as committed. */
 export type NewPendingDelivery = Pick<
   Selectable<Tables['pending_deliveries']>,
-  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'created_at'
+  'hook_id' | 'delivery_id' | 'position' | 'kind' | 'record_id' | 'fields' | 'created_at'
 >;
 
 /**
@@ -22,8 +22,8 @@ export type CommitEvents = {
   readonly hookIdsWithManualAttempts: ReadonlySet<number>;
   /** Ended hooks with the reason of their end. Nothing may be sent to them any more. */
   readonly endedHooks: ReadonlyMap<number, string>;
-  /** Hooks whose signing secrets have changed. */
-  readonly hookIdsWithChangedSecrets: ReadonlySet<number>;
+  /** Hooks whose settings have changed: target, secrets, headers, or whether they are enabled. */
+  readonly hookIdsWithChangedSettings: ReadonlySet<number>;
   /** Accounts with new occurrences (domain events). */
   readonly accountsWithOccurrences: ReadonlySet<number>;
   /**
@@ -43,7 +43,7 @@ export type CommitEventSink = {
   addPendingDeliveries(rows: readonly NewPendingDelivery[]): void;
   addManualAttempts(hookIds: Iterable<number>): void;
   addEndedHooks(hookIds: Iterable<number>, reason: string): void;
-  addChangedSecrets(hookIds: Iterable<number>): void;
+  addChangedSettings(hookIds: Iterable<number>): void;
   addAccountsWithOccurrences(accountIds: Iterable<number>): void;
   addAccessChange(): void;
 };

@@ -34,6 +34,7 @@ const deliveryColumns = {
   kind: textColumn,
   record_id: numberColumn,
   created_at: numberColumn,
+  fields: nullableTextColumnWithDefault,
 };
 
 /**
@@ -241,6 +242,10 @@ export const tableColumns = {
     user_id: numberColumn,
     record_id: numberColumn,
     occurred_at: numberColumn,
+    project_id: numberColumnWithDefault,
+    previous_project_id: numberColumnWithDefault,
+    fields: nullableTextColumnWithDefault,
+    is_silent: numberColumnWithDefault,
   },
   audit: {
     audit_id: generatedIdColumn,
@@ -257,7 +262,6 @@ export const tableColumns = {
     hook_id: generatedIdColumn,
     account_id: numberColumn,
     user_id: numberColumn,
-    kind: textColumn,
     target: textColumn,
     date_created: numberColumn,
     failures: numberColumnWithDefault,
@@ -271,6 +275,20 @@ export const tableColumns = {
     ended_position: nullableNumberColumn,
     secrets: nullableTextColumnWithDefault,
     unacknowledged: numberColumnWithDefault,
+    name: textColumnWithDefault,
+    events: textColumn,
+    scope: textColumnWithDefault,
+    project_id: numberColumnWithDefault,
+    enabled: numberColumnWithDefault,
+    headers: nullableTextColumnWithDefault,
+    permissions: textColumnWithDefault,
+  },
+  subscriptions: {
+    account_id: numberColumn,
+    audience: textColumn,
+    kind: textColumn,
+    hook_id: numberColumn,
+    user_id: numberColumn,
   },
   targets: { target_hash: textColumn, account_id: numberColumn, hook_id: numberColumn },
   finalized_deliveries: {
@@ -289,6 +307,7 @@ export const tableColumns = {
     milliseconds: numberColumn,
     counted: numberColumn,
     reason: textColumn,
+    response: textColumnWithDefault,
   },
   pending_deliveries: { delivery_id: generatedIdColumn, ...deliveryColumns },
   manual_attempts: {

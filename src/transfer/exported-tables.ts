@@ -1,8 +1,10 @@
+import { type RawBuilder, sql } from 'kysely';
 import { type AccountTable, type Column, type StorageType, type Tables, tableColumns } from '../store/tables.ts';
 
 /**
  * The tables of an account that are exported, including the state of its hooks. Sessions and invitations are not
- * exported, because they are valid only at the service that created them; read receipts, because they are kept for 30
+ * exported, because they are valid only at the service that created them; subscriptions, because the import derives them
+ * from the hooks; read receipts, because they are kept for 30
  * days and the new service records them again; hook alerts and mails, because their links lead to the old service.
  */
 export type ExportedTable = Exclude<AccountTable, NotExportedTable>;
@@ -10,6 +12,7 @@ export type ExportedTable = Exclude<AccountTable, NotExportedTable>;
 export const tablesNotExported = [
   'sessions',
   'invitations',
+  'subscriptions',
   'read_receipts',
   'hook_alerts',
   'mails',
@@ -26,6 +29,8 @@ type ExportRule<Name extends string> = {
   /** The table whose sequence issues the ids of this table; usually the table itself. */
   readonly idTable?: ExportedTable;
   readonly excludedColumns?: readonly Name[];
+  /** SQL whose value is exported in place of a column. */
+  readonly replacedColumns?: { readonly [N in Name]?: RawBuilder<unknown> };
 };
 
 /**
@@ -50,8 +55,14 @@ export const exportRules: { readonly [T in ExportedTable]: ExportRule<keyof Tabl
   team_assignments: { keyColumns: ['account_id', 'resource_type', 'record_id', 'team_id'] },
   occurrences: { keyColumns: ['account_id', 'position'] },
   audit: { keyColumns: ['audit_id'], idTable: 'audit' },
-  // Leases are not exported, because no node of the new service has leased the hooks yet.
-  hooks: { keyColumns: ['hook_id'], idTable: 'hooks', excludedColumns: ['lease_owner', 'unacknowledged'] },
+  // Leases are not exported, because no node of the new service has leased the hooks yet. The headers of a hook are
+  // secrets, and never exported. Without them its target would refuse the notifications, so it arrives disabled.
+  hooks: {
+    keyColumns: ['hook_id'],
+    idTable: 'hooks',
+    excludedColumns: ['lease_owner', 'unacknowledged', 'headers'],
+    replacedColumns: { enabled: sql`case when headers is null then enabled else 0 end` },
+  },
   targets: { keyColumns: ['target_hash'] },
   finalized_deliveries: { keyColumns: ['delivery_id'], idTable: 'pending_deliveries' },
   attempts: { keyColumns: ['attempt_id'], idTable: 'attempts' },
@@ -86,6 +97,17 @@ const columnTypesByTable = new Map(
 /** Returns the exported columns of a table, in the order in which a line contains them. */
 export function exportedColumnsOf(table: ExportedTable): readonly string[] {
   return (columnTypesByTable.get(table) ?? []).map(([column]) => column);
+}
+
+/** Returns the SQL of the exported columns of a table. */
+export function buildExportedColumns(table: ExportedTable): RawBuilder<unknown> {
+  const replacedColumns: Readonly<Record<string, RawBuilder<unknown>>> = exportRules[table].replacedColumns ?? {};
+  return sql.join(
+    exportedColumnsOf(table).map((column) => {
+      const replacement = replacedColumns[column];
+      return replacement === undefined ? sql.ref(column) : sql`${replacement} as ${sql.ref(column)}`;
+    }),
+  );
 }
 
 /** Validates a row. Returns the error as a text that follows the name of the table; undefined if the row is valid. */

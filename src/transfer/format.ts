@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { ExportedRow, ExportedTable } from './exported-tables.ts';
+import { type ExportedRow, type ExportedTable, exportedColumnsOf } from './exported-tables.ts';
 
 // An export is a file in JSON Lines format. It has three types of lines:
 //   {"carillon":2,"schema":14,…,"crc":"…"}              header, the first line
@@ -143,7 +143,7 @@ const currentColumnNames: Readonly<Partial<Record<ExportedTable, Readonly<Record
   manual_attempts: { ask_id: 'manual_attempt_id' },
   assignments: { noun: 'resource_type' },
   team_assignments: { noun: 'resource_type' },
-  hooks: { unheard: 'unacknowledged' },
+  hooks: { kind: 'events' },
 };
 
 const currentAuditActions: Readonly<Record<string, string>> = {
@@ -170,16 +170,26 @@ export function convertFormat1Header(header: ExportHeader): ExportHeader {
   return { ...header, issued };
 }
 
-/** Converts a row of format 1, as JSON, to the current names of columns and audit actions. */
+/** Values of the columns that later migrations have added. */
+const addedColumns: Readonly<Partial<Record<ExportedTable, Readonly<Record<string, string | number | null>>>>> = {
+  hooks: { name: '', scope: 'own', project_id: 0, enabled: 1, permissions: '' },
+  occurrences: { project_id: 0, previous_project_id: 0, fields: null, is_silent: 0 },
+  pending_deliveries: { fields: null },
+  finalized_deliveries: { fields: null },
+  attempts: { response: '' },
+};
+
+/** Converts a row of format 1, as JSON, to the current columns and names of audit actions. */
 export function convertFormat1Row(table: ExportedTable, json: string): string {
   if (table === 'audit') {
     const entry = JSON.parse(json);
     return JSON.stringify({ ...entry, action: currentAuditActions[entry.action] ?? entry.action });
   }
   const currentNames = currentColumnNames[table];
-  if (currentNames === undefined) return json;
-  const rowEntries = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames[name] ?? name, value]);
-  return JSON.stringify(Object.fromEntries(rowEntries));
+  if (currentNames === undefined && addedColumns[table] === undefined) return json;
+  const rowEntries = Object.entries(JSON.parse(json)).map(([name, value]) => [currentNames?.[name] ?? name, value]);
+  const row = { ...Object.fromEntries(rowEntries), ...addedColumns[table] };
+  return JSON.stringify(Object.fromEntries(exportedColumnsOf(table).map((column) => [column, row[column]])));
 }
 
 /** Returns totals under the table names of format 1, as the last line of such a file has them. */

@@ -1,8 +1,10 @@
-import { type CompiledQuery, sql } from 'kysely';
+import { type CompiledQuery, type Selectable, sql } from 'kysely';
 import { splitIntoBatches } from '../async/batches.ts';
 import type { Clock } from '../clock.ts';
+import { toSubscriptionRows } from '../delivery/outbox/subscriptions.ts';
 import { Problem } from '../problems.ts';
 import type { Queries, Store } from '../store/store.ts';
+import type { Tables } from '../store/tables.ts';
 import { requireNoConflicts } from './conflicts.ts';
 import { type ExportedRow, type ExportedTable, exportedColumnsOf } from './exported-tables.ts';
 import {
@@ -88,6 +90,7 @@ async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, imp
     const parsedRows = rows.map(parseValidatedRow);
     await store.write(async (tx) => {
       await inserter.insert(tx.queries, table, parsedRows);
+      if (table === 'hooks') await insertSubscriptionsOfHooks(tx.queries, parsedRows);
       await recordImportedLines(tx, totals.sha256, lastImportedLine, batchEndLine);
     });
     lastImportedLine = batchEndLine;
@@ -104,6 +107,16 @@ async function insertRows(deps: ImportDeps, { path, totals }: ValidatedFile, imp
   });
   if (exportSummary.totals.sha256 !== totals.sha256) throw new TransferError(`${path} has changed while it was read.`);
   progress.end();
+}
+
+/** Inserts the subscriptions of the live hooks among these rows. */
+async function insertSubscriptionsOfHooks(queries: Queries, hookRows: readonly ExportedRow[]): Promise<void> {
+  const hooks = hookRows as unknown as readonly Selectable<Tables['hooks']>[];
+  const subscriptions = hooks
+    .filter((hook) => hook.date_ended === null)
+    .flatMap((hook) => toSubscriptionRows(hook).map((row) => ({ ...row, account_id: hook.account_id })));
+  for (const batch of splitIntoBatches(subscriptions, ROWS_PER_STATEMENT))
+    await queries.insertInto('subscriptions').values(batch).execute();
 }
 
 /** Creates an error handler that adds line numbers to an error of the database, such as a duplicate row. */

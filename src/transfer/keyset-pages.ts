@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Queries } from '../store/store.ts';
-import { type ExportedRow, type ExportedTable, exportedColumnsOf, exportRules } from './exported-tables.ts';
+import { buildExportedColumns, type ExportedRow, type ExportedTable, exportRules } from './exported-tables.ts';
 
 /** The scope of a transfer: an account id, or null for the whole service. */
 export type TransferScope = number | null;
@@ -21,7 +21,7 @@ export async function* readKeysetPages(
   rowsPerPage = ROWS_PER_PAGE,
 ): AsyncGenerator<readonly ExportedRow[]> {
   const keyColumns = buildColumnList(exportRules[table].keyColumns);
-  const columns = buildColumnList(exportedColumnsOf(table));
+  const columns = buildExportedColumns(table);
   let lastRow: ExportedRow | undefined;
   for (;;) {
     const afterLastCondition =

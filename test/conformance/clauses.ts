@@ -56,6 +56,9 @@ export const clauses: Readonly<Record<string, string>> = {
   X7: 'API keys are listed, issued, narrowed and revoked over the API. A key never has more permissions than the key that issued it, and never gets more. The last owner cannot be removed.',
   X8: 'A hook can sign its attempts with Standard Webhooks. The secret is shown once and is rotated with an overlap. The body does not change.',
   X9: 'Calendar programs read `GET /calendar/{token}.ics` for a user, a project or the account until it is revoked. `.ics` files can be imported, and importing a file again creates no duplicates.',
+  X11: 'A hook reports several event kinds or all, of its user, of a project or of the account, and only what its user may read when it happens. Headers name the kind, the position in the feed and the changed fields. Values of its own headers are never shown.',
+  X13: 'A hook can be changed: after the response no attempt uses the old settings. A disabled hook loses nothing. A replay sends deliveries of an interval again under their ids, and its failures do not count.',
+  X14: 'The feed has the changed fields and the project of each entry, and filters by several kinds and by project.',
   X10: 'With a mail server, the owner of a hook gets mail before the last failure and after the end of a hook, with the reason and how to restore it. The mail is stored in the transaction of the result.',
 };
 

@@ -12,7 +12,13 @@ import {
 } from '../../src/api-docs/schema-shape.ts';
 import { auditActions } from '../../src/audit/actions.ts';
 import { environmentVariableOf, type Option, options } from '../../src/config/options.ts';
-import { kindDefinitions, type OccurrenceKind, resourceTypes } from '../../src/delivery/outbox/event-kinds.ts';
+import {
+  isHookKind,
+  type OccurrenceKind,
+  occurrenceKinds,
+  resourceTypeOf,
+  resourceTypes,
+} from '../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../src/http/fields/field.ts';
 import { pagingParameters } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
@@ -72,12 +78,11 @@ export function problemsDocument(): string {
 
 /** Derives docs/reference/kinds.md: event kinds with record URL, permission and routes. */
 export function kindsDocument(routes: readonly Route[]): string {
-  const names = Object.keys(kindDefinitions) as OccurrenceKind[];
-  const rowsOf = (hooks: boolean) =>
-    names
-      .filter((kind) => kindDefinitions[kind].isSubscribable === hooks)
+  const rowsOf = (isInEvent: boolean) =>
+    occurrenceKinds
+      .filter((kind) => isHookKind(kind) === isInEvent)
       .map((kind) => {
-        const { collection, permission } = resourceTypes[kindDefinitions[kind].resourceType];
+        const { collection, permission } = resourceTypes[resourceTypeOf(kind)];
         return [
           inlineCode(kind),
           inlineCode(`/v2${collection}/{id}`),
@@ -90,11 +95,11 @@ export function kindsDocument(routes: readonly Route[]): string {
     derivedNotice('src/delivery/outbox/event-kinds.ts', 'the route rows'),
     '# Kinds',
     'A kind is a type of occurrence. The change and its occurrence are written in one transaction.',
-    '## Kinds that a hook can name',
-    'To subscribe to one, a key needs permission to read the record.',
+    'All kinds appear in [the feed](../feed.md), and the `events` of a hook can name them. To subscribe to one, a key needs permission to read the record.',
+    '## Kinds that `event` can name, too',
     markdownTable(head, rowsOf(true)),
-    '## Kinds in the feed only',
-    'They appear only in [the feed](../feed.md), which contains everything that happened in an account. The command `carillon users create` also records `new_user`.',
+    '## Further kinds',
+    'The command `carillon users create` also records `new_user`. Each change records its `changed_…`, also if it records `reopened_…` or `assigned_…` as well; only a completion records `completed_…` instead.',
     markdownTable(head, rowsOf(false)),
     '## `test`',
     'A delivery can also have the kind `test`: a notification requested by `POST /v2/hooks/{hook_id}/test`. Its `resource_url` is the URL of the hook.',
@@ -191,11 +196,7 @@ const parentResources: Partial<Record<IntegrationResource, IntegrationResource>>
  */
 export function serviceTableDocument(routes: readonly Route[]): string {
   const table = {
-    kinds: Object.entries(kindDefinitions).map(([name, { resourceType, isSubscribable }]) => ({
-      name,
-      resourceType,
-      hooks: isSubscribable,
-    })),
+    kinds: occurrenceKinds.map((name) => ({ name, resourceType: resourceTypeOf(name), hooks: isHookKind(name) })),
     resourceTypes: integrationResources.map((resourceType) => resourceDefinition(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;

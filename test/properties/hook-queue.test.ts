@@ -27,6 +27,7 @@ const pendingDeliveryAt = (position: number): PendingDelivery => ({
   position,
   kind: 'new_event',
   recordId: 1,
+  fields: null,
   createdAt: 0,
   manualAttemptId: null,
 });
@@ -43,7 +44,7 @@ class QueueModel {
       dueAt: null,
       retryDeliveryId: null,
       lastOutcome: '',
-      secrets: [],
+      settings: { secrets: [], headers: [], isEnabled: true },
     },
     0,
     0,
@@ -113,7 +114,7 @@ class QueueModel {
     if (this.queue.status(0) !== 'unread') return false;
     const arrival = Promise.withResolvers<void>();
     const source: HookSource = {
-      findSecrets: async () => [],
+      findSettings: async () => ({ secrets: [], headers: [], isEnabled: true, generation: 1 }),
       findPendingDelivery: async () => undefined,
       findManualAttempts: async (afterId) => ({ manualAttempts: [], lastId: afterId, isLastPage: true }),
       findNextPendingDeliveries: async (afterPosition) => {

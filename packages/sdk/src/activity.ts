@@ -125,6 +125,8 @@ export type Attempt = {
   readonly counted: Flag;
   /** The reason why the outcome counted or did not count. */
   readonly reason: string;
+  /** The first KiB of the response of a failed attempt; control characters are replaced. */
+  readonly response: string;
 };
 
 /** A delivery with all its attempts (X3). */

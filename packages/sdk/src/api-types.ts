@@ -82,7 +82,7 @@ export const hookKinds = [
   'new_task',
 ] as const;
 
-/** An event kind that a hook can subscribe to, one of {@link hookKinds}. */
+/** An event kind that the `event` of a hook can name, one of {@link hookKinds}. */
 export type HookKind = (typeof hookKinds)[number];
 
 /** Types of the records whose changes are in the feed (X2). */
@@ -99,5 +99,12 @@ export const feedResourceTypes = [
   'user',
 ] as const;
 
-/** The event kinds (kinds of occurrence) in the feed. Hooks can only subscribe to {@link hookKinds} (X2). */
-export type FeedKind = HookKind | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`;
+/**
+ * The event kinds (kinds of occurrence) in the feed (X2). The `events` of a hook can name all of them, `event` only
+ * {@link hookKinds}.
+ */
+export type FeedKind =
+  | HookKind
+  | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`
+  | `reopened_${'subtask' | 'task'}`
+  | `assigned_${'project' | 'subtask' | 'task'}`;

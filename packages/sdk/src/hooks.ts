@@ -1,5 +1,5 @@
 import type { Delivery } from './activity.ts';
-import type { DateText, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
+import type { DateText, FeedKind, Flag, FlagInput, HookKind, Id, Optional, PageWindow } from './api-types.ts';
 import {
   buildDeleteMethod,
   buildGetMethod,
@@ -24,14 +24,32 @@ import {
 export type HookState = 'live' | 'failing' | 'ended';
 
 /** The reason why a hook ended; `""` for a live hook (C23). */
-export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted';
+export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted' | 'role_lost';
 
-/** A hook as returned by the service (X1). */
+/**
+ * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of a project and the
+ * records in it, of all users. `account`: all, only for admins.
+ */
+export type HookScope = 'own' | 'project' | 'account';
+
+/** A hook as returned by the service (X1, X11). */
 export type Hook = {
   /** Identifier of the hook. */
   readonly id: string;
-  /** The event kind (kind of occurrence) that the hook subscribes to. */
-  readonly event: HookKind;
+  /** The event kind that the hook reports, if it reports exactly one; otherwise empty. */
+  readonly event: FeedKind | '';
+  /** The event kinds that the hook reports, or only `"*"` for all. */
+  readonly events: readonly (FeedKind | '*')[];
+  /** Whose occurrences the hook reports. */
+  readonly scope: HookScope;
+  /** The project of a hook with scope `project`; `"0"` for none. */
+  readonly project_id: string;
+  /** Name of the hook. */
+  readonly name: string;
+  /** Whether notifications are sent; otherwise they stay pending. */
+  readonly enabled: Flag;
+  /** Names of the hook's own headers. Their values are never returned. */
+  readonly headers: readonly string[];
   /** The URL that notifications are sent to. */
   readonly target_url: string;
   /** Owner of the hook. */
@@ -79,15 +97,53 @@ export type HookSecretInput = Optional<{
   overlap: number | string;
 }>;
 
-/** Input for creating a hook (C11). */
-export type HookInput = {
+/** Settings of a hook that have a default (X11). */
+type HookSettings = Optional<{
+  /** Whose occurrences the hook reports; default `own`. */
+  scope: HookScope;
+  /** The project, with scope `project` only. */
+  project_id: Id;
+  /** Name of the hook, at most 255 characters. */
+  name: string;
+  /** Whether notifications are sent; default yes. Otherwise they stay pending until the hook is enabled. */
+  enabled: FlagInput;
+  /**
+   * At most 5 headers that are sent with each notification, for the gateway of the target: names with values. Reserved
+   * names are rejected. No response contains the values.
+   */
+  headers: Readonly<Record<string, string>>;
+}>;
+
+/** Input for creating a hook (C11, X11): a target, and either `event` or `events`. */
+export type HookInput = HookSettings & {
   /**
    * Absolute http or https URL of at most 2,048 characters without userinfo. It must be unique on the service, so make
    * it hard to guess.
    */
   readonly target_url: string;
-  /** The event kind (kind of occurrence) to subscribe to. */
-  readonly event: HookKind;
+  /** The event kind (kind of occurrence) to subscribe to. Use `events` for several kinds. */
+  readonly event?: HookKind | undefined;
+  /** The event kinds to subscribe to, in place of `event`; `["*"]` for all, also for those of later versions. */
+  readonly events?: readonly FeedKind[] | readonly ['*'] | undefined;
+};
+
+/** Input for changing a hook (X13). Fields that are omitted stay as they are. */
+export type HookChange = Partial<HookInput>;
+
+/** Result of a replay (X13). */
+export type HookReplay = {
+  /** Identifier of the hook. */
+  readonly hook_id: string;
+  /** Number of deliveries that are sent again. */
+  readonly deliveries: number;
+};
+
+/** The interval of a replay: times in UTC, `YYYY-MM-DD HH:MM:SS`, or `yyyymmdd` for midnight (X13). */
+export type HookReplayInput = {
+  /** Deliveries that became pending at this time or later. */
+  readonly from: string;
+  /** Deliveries that became pending at this time or earlier. */
+  readonly to: string;
 };
 
 /** Filters of the list of hooks (X1). */
@@ -112,6 +168,27 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
    * ```
    */
   create(input: HookInput, options?: PostOptions): Promise<{ readonly id: string }>;
+  /**
+   * Changes a hook (X13). After the response, no attempt uses its old settings. A new target resets the failures; a
+   * disabled hook keeps its notifications pending. Errors: `invalid_input`, `target_taken`, `hook_ended`, `not_found`,
+   * `not_permitted` if the key may not read the records of a kind.
+   *
+   * @example
+   * ```ts
+   * await carillon.hooks.update('7', { enabled: 0 });
+   * ```
+   */
+  update(id: Id, change: HookChange, options?: ChangeOptions): Promise<Hook>;
+  /**
+   * Sends the finalized deliveries of a hook again that became pending in an interval, each with its `Webhook-Id`: at
+   * most 10,000 (X13). Their failures do not count. Errors: `invalid_input`, `hook_ended`, `hook_disabled`, `not_found`.
+   *
+   * @example
+   * ```ts
+   * const { deliveries } = await carillon.hooks.replay('7', { from: '20270301', to: '2027-03-01 12:00:00' });
+   * ```
+   */
+  replay(id: Id, interval: HookReplayInput, options?: PostOptions): Promise<HookReplay>;
   /**
    * Restores an ended hook under its id. Occurrences that the hook missed are delivered (X1). Errors: `target_taken` if
    * another hook has the target now, `not_found` if the caller has no such ended hook.
@@ -170,6 +247,10 @@ export function createHookMethods(send: Send): Hooks {
         throw createUnexpectedResponseError(status, `The response (${status}) contains no id.`);
       return { id };
     },
+    update: async (id, change, options) =>
+      recordOf(await send({ ...options, method: 'PUT', path: ['hooks', id], body: change })),
+    replay: async (id, interval, options) =>
+      recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'replay'], body: interval })),
     restore: async (id, options) =>
       recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'restore'] })),
     test: async (id, options) => recordOf(await send({ ...options, method: 'POST', path: ['hooks', id, 'test'] })),

@@ -60,8 +60,12 @@ export type { FollowOptions } from './follow.ts';
 export type {
   EndedReason,
   Hook,
+  HookChange,
   HookFilters,
   HookInput,
+  HookReplay,
+  HookReplayInput,
+  HookScope,
   HookSecret,
   HookSecretInput,
   HookState,

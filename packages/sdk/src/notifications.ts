@@ -1,5 +1,6 @@
-import type { DateText, FeedKind, Optional } from './api-types.ts';
+import type { DateText, FeedKind, Id, Optional } from './api-types.ts';
 import { type FollowOptions, followEvents } from './follow.ts';
+import type { HookScope } from './hooks.ts';
 import { fieldOf } from './response-body.ts';
 import { type CallOptions, createUnexpectedResponseError, type OpenStream, type Send } from './transport.ts';
 
@@ -18,20 +19,31 @@ export type FeedEntry = {
   readonly occurred_at: DateText;
   /** The user who caused the occurrence. */
   readonly user_id: string;
+  /** The project of the record, or the project itself; `"0"` for none. */
+  readonly project_id: string;
+  /** The project that the record left with this change; `"0"` for none. */
+  readonly previous_project_id: string;
+  /** Names of the changed fields, for kinds that begin with `changed_`; otherwise empty. */
+  readonly fields: readonly string[];
 };
 
 /** Position and filters for reading the feed (X2). */
 export type FeedFilters = Optional<{
   /** Cursor to continue after; `latest` for new entries only. Default: start at the oldest stored entry. */
   after: string;
-  /** Only entries of this event kind. */
-  kind: FeedKind;
+  /** Only entries of this event kind, or of these kinds. */
+  kind: FeedKind | readonly FeedKind[];
+  /** Only entries of this project and the records in it. */
+  project_id: Id;
   /** Number of entries per page, 1 to 1000; default 1000, larger values are treated as 1000. */
   limit: number;
   /** Seconds to wait for new entries if there are none, at most 30. */
   wait: number;
-  /** `own`: entries of the caller, the default. `account`: entries of all users, only for admins. */
-  scope: 'own' | 'account';
+  /**
+   * `own`: entries of the caller, the default. `project`: entries of all users in the project `project_id`. `account`:
+   * entries of all users, only for admins.
+   */
+  scope: HookScope;
 }>;
 
 /** Position and filters for following the feed (X2). */

@@ -73,8 +73,10 @@ export type ChangeOptions = CallOptions & {
   readonly ifMatch?: string | undefined;
 };
 
-/** The value of one query parameter. A parameter with the value `undefined` is not sent. */
-export type QueryValue = string | number | undefined;
+/**
+ * The value of one query parameter. A parameter with the value `undefined` is not sent; a list is sent with commas.
+ */
+export type QueryValue = string | number | readonly string[] | undefined;
 
 /** One request. The segments of `path` are appended to the base path, and each is encoded. */
 export type ApiCall = PostOptions &

@@ -41,7 +41,9 @@ async function createHook(
   hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  const hookFields = hookBodySpec.parse(hook);
+  // Sources without X11 name one kind in `event`. The project of a hook has another id here.
+  const { target_url, event, events = [event], scope = 'own' } = hook;
+  const hookFields = hookBodySpec.parse({ target_url, events, scope });
   const isLoopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),
@@ -51,7 +53,7 @@ async function createHook(
   // Create the hook with the permissions of a member, which every user has.
   const hookOwner = { userId, role: 'member', keyId: 0, sessionId: 0, expiresAt: null } as const;
   const caller = { ...hookOwner, accountId: 0, permissions: new Set(permissionsOf('member')) };
-  await requireAllowedTarget(guard, caller, hookFields, () => undefined);
+  await requireAllowedTarget(guard, hookFields.target_url, () => undefined);
   await withAccount(flags, (write) => subscribe(write, { ...caller, accountId: write.accountId }, hookFields));
 }
 

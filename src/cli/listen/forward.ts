@@ -77,12 +77,12 @@ export class Forwarder {
     const body = JSON.stringify({ resource_url: entry.resource_url });
     for (let attemptCount = 1; ; attemptCount += 1) {
       const signingSecrets = signingSecret === undefined ? [] : [{ secret: signingSecret, since: 0, until: null }];
-      const signatureHeaders = createSignatureHeaders(signingSecrets, { webhookId, body, sentAt: this.#clock.now() });
+      const signed = { webhookId, body, sentAt: this.#clock.now() };
       const request = {
         target,
         body,
         deliveryId: webhookId,
-        signatureHeaders,
+        headers: [...createOccurrenceHeaders(entry), ...createSignatureHeaders(signingSecrets, signed)],
         timeoutMs,
         signal,
       };
@@ -102,6 +102,12 @@ export class Forwarder {
     return outcome.kind === 'answered' && (outcome.status === 200 || this.#options.acceptsAnyResponse);
   }
 }
+
+/** Returns the headers that describe the occurrence, like those of a webhook (X11). */
+const createOccurrenceHeaders = ({ kind, cursor, fields }: FeedEntry): readonly string[] => [
+  ...['webhook-event', kind, 'webhook-cursor', cursor],
+  ...(kind.startsWith('changed_') ? ['webhook-fields', fields.join()] : []),
+];
 
 /**
  * Returns the Webhook-Id of an occurrence. The id is the same in every retry and every process. The id contains a hash,

@@ -2,7 +2,7 @@ import type { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import { toPrintable } from '../../control-characters.ts';
 import { formatOutcome } from '../../delivery/dispatcher/retry-policy.ts';
-import { kindDefinitions, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
+import { occurrenceKinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import type { Output } from '../output/screen.ts';
 import { fitToWidth, measureTextWidth } from '../output/table.ts';
 import type { ForwardResult } from './forward.ts';
@@ -16,7 +16,7 @@ export type HandledOccurrence = {
   readonly forwardResult: ForwardResult | undefined;
 };
 
-const KIND_COLUMN_WIDTH = Math.max(...Object.keys(kindDefinitions).map((kind) => kind.length));
+const KIND_COLUMN_WIDTH = Math.max(...occurrenceKinds.map((kind) => kind.length));
 
 /** Prints an occurrence as one line: time (UTC), kind, response with its duration, id and name of the record. */
 export function printOccurrence({ entry, record, forwardResult }: HandledOccurrence, output: Output): void {

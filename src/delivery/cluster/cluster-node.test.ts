@@ -62,7 +62,7 @@ for (const { test, database } of sharedStores) {
       return tx.queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
     });
     const row = (index: number) => ({
-      ...{ account_id, user_id, kind: 'new_event' as const, target: `https://a.test/${index}`, date_created: 0 },
+      ...{ account_id, user_id, events: 'new_event', target: `https://a.test/${index}`, date_created: 0 },
       ...{ lease_owner: node.nodeId, generation: 7, date_ended: index === 1 ? 1 : null },
     });
     const rows = Array.from({ length: 1_201 }, (_, index) => row(index));

@@ -70,7 +70,7 @@ export type ClusterNodeDeps = {
  *   freed, after 1.1 s if its database connection is closed, else after 8 s. Another node takes over (reclaims) its
  *   hooks, and sends deliveries that were in flight on the crashed node again, with the same `Webhook-Id`. No clocks are
  *   compared: each node measures with its own monotonic clock how long a counter has not changed.
- * - Acknowledgement: a write that ends a hook or rotates its secrets returns only after the lease owner has
+ * - Acknowledgement: a write that ends a hook or changes its settings returns only after the lease owner has
  *   acknowledged it, or was evicted (C13, C23, X8).
  */
 export class ClusterNode implements LeaseManager, LeaseOwner {
@@ -222,9 +222,9 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
 
   #onUnacknowledgedHooks(unacknowledgedHooks: readonly UnacknowledgedHook[]): void {
     const endedHooks = unacknowledgedHooks.filter(({ value }) => value !== null);
-    const hooksWithNewSecrets = unacknowledgedHooks.filter(({ value }) => value === null);
+    const hooksWithNewSettings = unacknowledgedHooks.filter(({ value }) => value === null);
     if (endedHooks.length > 0) this.#listeners?.onLeasesLost(endedHooks.map(({ id }) => id));
-    if (hooksWithNewSecrets.length > 0) this.#listeners?.onSecretsChanged(hooksWithNewSecrets.map(({ id }) => id));
+    if (hooksWithNewSettings.length > 0) this.#listeners?.onSettingsChanged(hooksWithNewSettings.map(({ id }) => id));
   }
 
   /** Called when a peer has evicted this node: all leases are lost, and the node joins again under a new id. */
@@ -278,14 +278,15 @@ export class ClusterNode implements LeaseManager, LeaseOwner {
   }
 
   /**
-   * Waits until the lease owners of the hooks that this commit ended, or whose secrets it changed, have acknowledged it:
-   * no node then starts an attempt for an ended hook, or signs one with replaced secrets. A failed query counts as not
+   * Waits until the lease owners of the hooks that this commit ended, or whose settings it changed, have acknowledged it:
+   * no node then starts an attempt for an ended hook, or uses replaced settings. A failed query counts as not
    * acknowledged and is repeated, because the response must not be sent too early.
    */
-  async #waitForAcks({ endedHooks, hookIdsWithChangedSecrets, origin }: CommitEvents): Promise<void> {
+  async #waitForAcks({ endedHooks, hookIdsWithChangedSettings, origin }: CommitEvents): Promise<void> {
     const { store, realClock } = this.#deps;
     if (origin !== 'here') return;
-    for (const hookIds of splitIntoBatches([...endedHooks.keys(), ...hookIdsWithChangedSecrets], HOOKS_PER_ACK_QUERY)) {
+    const changedHookIds = [...endedHooks.keys(), ...hookIdsWithChangedSettings];
+    for (const hookIds of splitIntoBatches(changedHookIds, HOOKS_PER_ACK_QUERY)) {
       const findHooks = () => findUnacknowledgedHooks(store.read, this.#nodeId, hookIds).catch(() => hookIds);
       while ((await findHooks()).length > 0) await sleep(realClock, ACK_POLL_INTERVAL_MS);
     }

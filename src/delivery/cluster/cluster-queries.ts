@@ -3,7 +3,7 @@ import { prepareQuery } from '../../store/prepared-queries.ts';
 import type { Queries, Tx } from '../../store/store.ts';
 import type { Lease } from './leases.ts';
 
-/** SQL condition: the hook has ended or got new secrets, and its lease owner has not acknowledged that yet. */
+/** SQL condition: the hook has ended or has new settings, and its lease owner has not acknowledged that yet. */
 const unacknowledgedCondition = sql<SqlBool>`(hooks.date_ended is not null or hooks.unacknowledged <> 0)`;
 
 /** SQL condition: the hook is not leased, or leased to this node, or leased to a node that was evicted. */
@@ -23,8 +23,8 @@ type NodeIdParameter = { readonly nodeId: number };
 export type PeerHeartbeat = { readonly what: 'peer'; readonly id: number; readonly value: number };
 /**
  * A result row of the heartbeat statement for a hook that this node must acknowledge: the node leases the hook, another
- * node ended it or changed its secrets, and the commit event has not been processed here. `value` is the time when the
- * hook ended; null if only its secrets changed.
+ * node ended it or changed its settings, and the commit event has not been processed here. `value` is the time when the
+ * hook ended; null if only its settings changed.
  */
 export type UnacknowledgedHook = { readonly what: 'hook'; readonly id: number; readonly value: number | null };
 type HeartbeatRow =
@@ -84,7 +84,7 @@ export async function evictNode(tx: Tx, nodeId: number, heartbeat: number): Prom
   return deletedNodes.length === 0 ? undefined : freeAllLeases(tx, nodeId);
 }
 
-/** Returns the hooks leased by another node that has not yet acknowledged their end or their new secrets. */
+/** Returns the hooks leased by another node that has not yet acknowledged their end or their new settings. */
 export async function findUnacknowledgedHooks(
   read: Queries,
   nodeId: number,

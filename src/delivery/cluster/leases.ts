@@ -8,8 +8,8 @@ export type LeaseListeners = {
   readonly onLeasesValidAgain: () => void;
   /** Called when leases are lost. Undefined means that this node was evicted and has lost all of its leases. */
   readonly onLeasesLost: (hookIds: readonly number[] | undefined) => void;
-  /** Called when the cached signing secrets of these hooks are stale and this node has not seen their commit event. */
-  readonly onSecretsChanged: (hookIds: readonly number[]) => void;
+  /** Called when the cached settings of these hooks are stale and this node has not seen their commit event. */
+  readonly onSettingsChanged: (hookIds: readonly number[]) => void;
 };
 
 /**

@@ -84,11 +84,16 @@ export class AttemptRunner {
     const body = JSON.stringify({
       resource_url: buildResourceUrl(baseUrl(), pendingDelivery.kind, pendingDelivery.recordId),
     });
-    return sendAttempt({
+    const { secrets, headers } = queue.settings;
+    const outcome = await sendAttempt({
       target: queue.target,
       body,
       deliveryId,
-      signatureHeaders: createSignatureHeaders(queue.secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      headers: [
+        ...createOccurrenceHeaders(pendingDelivery),
+        ...headers,
+        ...createSignatureHeaders(secrets, { webhookId: deliveryId, body, sentAt: attempt.beganAt }),
+      ],
       timeoutMs: attemptTimeoutMs,
       signal: attempt.signal,
       onBeforeSend: () => {
@@ -99,6 +104,7 @@ export class AttemptRunner {
       onNotSent: () => attempt.markNotSent(),
       connectionPool: this.#getOrCreatePool(queue),
     });
+    return hideHeaderValues(outcome, headers);
   }
 
   /** Aborts all attempts in flight. Their deliveries stay pending. */
@@ -153,4 +159,21 @@ export class AttemptRunner {
       ...('note' in outcome && outcome.note !== undefined ? { note: outcome.note } : {}),
     });
   }
+}
+
+/** Replaces values of the hook's own headers in the response text of a target that repeats them. */
+function hideHeaderValues(outcome: AttemptOutcome, headers: readonly string[]): AttemptOutcome {
+  if (headers.length === 0 || outcome.kind !== 'answered' || !outcome.responseText) return outcome;
+  const values = headers.filter((_, index) => index % 2 === 1);
+  const responseText = values.reduce((text, value) => text.replaceAll(value, '…'), outcome.responseText);
+  return { ...outcome, responseText };
+}
+
+/** Returns the headers that describe the occurrence (X11), as alternating names and values. */
+function createOccurrenceHeaders({ kind, position, fields }: PendingDelivery): readonly string[] {
+  return [
+    ...['webhook-event', kind],
+    ...(position === null ? [] : ['webhook-cursor', String(position)]),
+    ...(fields === null ? [] : ['webhook-fields', fields]),
+  ];
 }

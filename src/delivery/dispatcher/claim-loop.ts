@@ -50,7 +50,7 @@ export class ClaimLoop {
   readonly #loop: WorkLoop;
   readonly #pollLoop: PollLoop;
   /**
-   * Hooks for which the acknowledgement of a secret rotation is being written. Their secrets must not be reloaded until
+   * Hooks for which the acknowledgement of changed settings is being written. Their settings must not be reloaded until
    * the acknowledgement is committed.
    */
   readonly #acknowledgingHookIds = new Set<number>();
@@ -91,7 +91,7 @@ export class ClaimLoop {
     return this.#slots.isKnown(hookId);
   }
 
-  /** Whether the acknowledgement of a secret rotation of this hook is being written. */
+  /** Whether the acknowledgement of changed settings of this hook is being written. */
   isAcknowledging(hookId: number): boolean {
     return this.#acknowledgingHookIds.has(hookId);
   }
@@ -176,13 +176,13 @@ export class ClaimLoop {
   }
 
   /**
-   * Stops using the cached secrets of these hooks (X8). The rotation is acknowledged first and the secrets are reloaded
-   * afterwards: in the other order, a rotation that commits in between would be acknowledged unseen.
+   * Stops using the cached settings of these hooks (X8). The change is acknowledged first and the settings are reloaded
+   * afterwards: in the other order, a change that commits in between would be acknowledged unseen.
    */
-  invalidateSecrets(hookIds: readonly number[]): void {
-    for (const hookId of hookIds) this.findQueue(hookId)?.invalidateSecrets();
+  invalidateSettings(hookIds: readonly number[]): void {
+    for (const hookId of hookIds) this.findQueue(hookId)?.invalidateSettings();
     const unacknowledgedHookIds = hookIds.filter((hookId) => !this.#acknowledgingHookIds.has(hookId));
-    if (unacknowledgedHookIds.length > 0) void this.#acknowledgeSecretRotations(unacknowledgedHookIds);
+    if (unacknowledgedHookIds.length > 0) void this.#acknowledgeChanges(unacknowledgedHookIds);
   }
 
   /** Ends polling and claiming. Leases are kept. */
@@ -224,9 +224,9 @@ export class ClaimLoop {
     const hookIds = this.#slots.beginClaim(HOOKS_PER_CLAIM);
     try {
       const rowsByHook = new Map((await leaseManager.claim(hookIds)).map((row) => [row.hookId, row]));
-      for (const { hookId, areSecretsStale } of this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()))) {
+      for (const { hookId, areSettingsStale } of this.#slots.finishClaim(hookIds, new Set(rowsByHook.keys()))) {
         const row = rowsByHook.get(hookId);
-        if (row !== undefined) this.#addQueue(row, areSecretsStale);
+        if (row !== undefined) this.#addQueue(row, areSettingsStale);
       }
     } finally {
       // After an error, the hooks that have got no queue are claimed again.
@@ -244,10 +244,10 @@ export class ClaimLoop {
     await this.releaseLeases(this.discardMatching((queue) => isReleasable(queue) && matches(queue)));
   }
 
-  #addQueue(row: HookQueueRow, areSecretsStale: boolean): void {
+  #addQueue(row: HookQueueRow, areSettingsStale: boolean): void {
     const { clock, retryDelaysMs, onLeased } = this.#deps;
     const queue = new HookQueue(row, clock.now(), computeMaxRetryDelayMs(retryDelaysMs));
-    if (areSecretsStale || this.#acknowledgingHookIds.has(queue.hookId)) queue.invalidateSecrets();
+    if (areSettingsStale || this.#acknowledgingHookIds.has(queue.hookId)) queue.invalidateSettings();
     this.#slots.addLeased(queue);
     onLeased(queue);
   }
@@ -266,8 +266,8 @@ export class ClaimLoop {
     else if (queue.onPolled(this.#deps.clock.now())) this.#deps.onReady([queue]);
   }
 
-  /** Acknowledges secret rotations, with retries. Afterwards the new secrets may be read. */
-  async #acknowledgeSecretRotations(hookIds: readonly number[]): Promise<void> {
+  /** Acknowledges changed settings, with retries. Afterwards the new settings may be read. */
+  async #acknowledgeChanges(hookIds: readonly number[]): Promise<void> {
     const { leaseManager, clock, log, onReady } = this.#deps;
     for (const hookId of hookIds) this.#acknowledgingHookIds.add(hookId);
     for (let isAcknowledged = false; !isAcknowledged && !this.#isStopping; ) {
@@ -282,7 +282,7 @@ export class ClaimLoop {
     }
     for (const hookId of hookIds) {
       this.#acknowledgingHookIds.delete(hookId);
-      this.#slots.onSecretsRotated(hookId);
+      this.#slots.onSettingsChanged(hookId);
     }
     onReady(hookIds.map((hookId) => this.findQueue(hookId)).filter((queue) => queue !== undefined));
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { insertHook } from '../../../test/kit/database/hooks.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createLog } from '../../log.ts';
@@ -27,16 +28,21 @@ for (const { test, database } of everyStore) {
     const store = await openStoreAt(t, await database(t));
     const owner = { domain: 'acme.test', email: 'owner@acme.test' };
     await store.write((tx) => createAccount(tx, owner, NOW, systemRandom));
-    const of = { account_id: 1, user_id: 1, kind: 'new_event' };
+    const of = { account_id: 1, user_id: 1 };
     await store.write(async ({ queries }) => {
       for (const [index, { generation, ended }] of hooks.entries()) {
         const hook_id = index + 1;
-        const state = { date_ended: ended ? NOW : null, ended_position: null, due_at: null, retry_delivery_id: null };
-        const hook = { ...of, ...state, hook_id, generation, target: `http://a.test/${hook_id}`, date_created: NOW };
-        await queries.insertInto('hooks').values(hook).execute();
+        const state = { date_ended: ended ? NOW : null, generation, date_created: NOW };
+        await insertHook(queries, {
+          ...of,
+          ...state,
+          hook_id,
+          events: 'new_event',
+          target: `http://a.test/${hook_id}`,
+        });
         await queries
           .insertInto('pending_deliveries')
-          .values({ ...of, hook_id, position: 1, record_id: 1, created_at: NOW })
+          .values({ ...of, kind: 'new_event', hook_id, position: 1, record_id: 1, created_at: NOW })
           .execute();
       }
     });
@@ -59,6 +65,7 @@ for (const { test, database } of everyStore) {
           durationMs: 7,
           isCountedAsFailure: !isTold,
           reason: isTold ? 'delivered' : 'failed',
+          responseText: '',
         },
         deliveryState: isTold ? 'delivered' : 'pending',
       };

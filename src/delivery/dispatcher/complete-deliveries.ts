@@ -126,6 +126,7 @@ const toAttemptRow = ({ attempt, pendingDelivery, hookId, accountId }: Completio
   milliseconds: attempt.durationMs,
   counted: attempt.isCountedAsFailure ? 1 : 0,
   reason: attempt.reason,
+  response: attempt.responseText,
 });
 
 const insertAttempts = prepareQueryForItems((queries, rows: readonly AttemptRow[]) => {
@@ -139,6 +140,7 @@ const insertAttempts = prepareQueryForItems((queries, rows: readonly AttemptRow[
       milliseconds: row.milliseconds,
       counted: row.counted,
       reason: row.reason,
+      response: row.response,
     })),
   );
   if (!hasConcurrentWriters(queries)) {
@@ -231,6 +233,7 @@ const copiedColumns = [
   'created_at',
   'kind',
   'position',
+  'fields',
 ] as const;
 
 const finalizedColumns = [...copiedColumns, 'finalized_at', 'state'] as const;

@@ -38,7 +38,7 @@ export type DispatchLoopDeps = {
   readonly maxAttemptsPerHost: number;
   /** Returns false while this node is stopping or its leases are not valid. */
   readonly mayStart: () => boolean;
-  /** Returns false while the secrets of a queue must not be read. */
+  /** Returns false while the settings of a queue must not be read. */
   readonly mayPrefetch: (queue: HookQueue) => boolean;
   /** Loads what a queue needs before its next attempt; schedules the queue afterwards. */
   readonly prefetcher: Pick<Prefetcher, 'add'>;

@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { createTestClock, fixedJitterRandom, TEST_CLOCK_START } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { insertHook } from '../../../test/kit/database/hooks.ts';
 import { QueryInterceptor } from '../../../test/kit/database/query-interceptor.ts';
 import { eventually, eventuallyAfterSteps } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
@@ -14,10 +15,10 @@ import { AccountWrite } from '../../store/account-scope.ts';
 import { CommitEventsBuilder } from '../../store/commit-events.ts';
 import type { CommitEvents, Store, Tx } from '../../store/store.ts';
 import { createSingleNodeLeases, type LeaseManager } from '../cluster/leases.ts';
+import { setSigningSecrets } from '../outbox/change-settings.ts';
 import { endHooks, skipHookAlerts } from '../outbox/end-hooks.ts';
 import { recordOccurrences } from '../outbox/record-occurrences.ts';
 import { restoreHook } from '../outbox/restore-hook.ts';
-import { setSigningSecrets } from '../outbox/rotate-secrets.ts';
 import type { SendAttempt } from '../transport/attempt.ts';
 import { createSignatureHeaders } from '../transport/signature.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -26,10 +27,7 @@ import type { AttemptOutcome } from './retry-policy.ts';
 for (const { test, database } of everyStore) {
   const OK: AttemptOutcome = { kind: 'answered', status: 200, durationMs: 1 };
   const HOOK = 1;
-  const otherHook = {
-    ...{ user_id: 1, kind: 'new_client', target: 'http://other.test/', date_created: 0 },
-    ...{ due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null },
-  };
+  const otherHook = { account_id: 1, user_id: 1, events: 'new_client', target: 'http://other.test/' };
 
   /** Starts a dispatcher on a real store with one hook for new_event. Records its attempts. */
   async function startDispatcher(
@@ -51,12 +49,8 @@ for (const { test, database } of everyStore) {
         .insertInto('users')
         .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
         .execute();
-      const state = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-      const hook = { hook_id: HOOK, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/' };
-      await queries
-        .insertInto('hooks')
-        .values({ ...hook, ...state, date_created: 0 })
-        .execute();
+      const hook = { hook_id: HOOK, account_id, user_id: 1, events: 'new_event', target: 'http://a.test/' };
+      await insertHook(queries, hook);
     });
     const between = new QueryInterceptor();
     const clock = createTestClock();
@@ -179,12 +173,13 @@ for (const { test, database } of everyStore) {
   });
 
   test('C13 C20 a hook that is ended and restored during its claim is delivered to in its new state', async (t) => {
-    const { between, happen, inAccount, settled, pending } = await startDispatcher(t);
+    const { between, happen, inAccount, settled, pending, store } = await startDispatcher(t);
     const reading = between.delayNext('hooks');
     await happen();
     await reading;
     await inAccount(async (write) => void (await endHooks(write, [HOOK], 'deleted')));
-    await inAccount((write) => restoreHook(write, HOOK, 1));
+    const endedHook = await store.read.selectFrom('hooks').selectAll().executeTakeFirstOrThrow();
+    await inAccount((write) => restoreHook(write, endedHook));
     between.release();
     await eventually(settled, (count) => count === 1);
     assert.equal(await pending(), 0);
@@ -287,7 +282,7 @@ for (const { test, database } of everyStore) {
 
   test('C22 the end of one hook does not prevent the claim of another', async (t) => {
     const { between, happen, inAccount, settled } = await startDispatcher(t);
-    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
+    const other = await inAccount((write) => insertHook(AccountWrite.transactionOf(write).queries, otherHook));
     const reading = between.delayNext('hooks');
     await happen();
     await reading;
@@ -301,7 +296,7 @@ for (const { test, database } of everyStore) {
 
   test('C22 a slow claim or prefetch of one queue does not delay another', async (t) => {
     const { between, happen, inAccount, settled } = await startDispatcher(t);
-    const other = await inAccount((write) => write.insertRow('hooks', otherHook));
+    const other = await inAccount((write) => insertHook(AccountWrite.transactionOf(write).queries, otherHook));
     await happen();
     await eventually(settled, (count) => count === 1);
     for (const [round, table] of ['hooks', 'pending_deliveries'].entries()) {
@@ -331,7 +326,8 @@ for (const { test, database } of everyStore) {
     await clock.advance(20);
     await inAccount(async (write) => {
       for (let number = 1; number <= 44; number += 1) {
-        await write.insertRow('hooks', { ...otherHook, kind: 'new_event', target: `http://b.test/${number}` });
+        const hook = { ...otherHook, events: 'new_event', target: `http://b.test/${number}` };
+        await insertHook(AccountWrite.transactionOf(write).queries, hook);
       }
     });
     const begun = async () => attempted.length;
@@ -536,7 +532,7 @@ for (const { test, database } of everyStore) {
         undefined,
         () => claims,
       );
-      await inAccount((write) => write.insertRow('hooks', otherHook));
+      await inAccount((write) => insertHook(AccountWrite.transactionOf(write).queries, otherHook));
       await inAccount(async (write) => recordOccurrences(write, [{ kind: 'new_client', recordId: 1, userId: 1 }]));
       const begun = (count: number) =>
         eventually(
@@ -675,8 +671,8 @@ for (const { test, database } of everyStore) {
 
   test('X8 a rotation during a claim, during a prefetch or before the request is sent: attempts are signed with the new secrets', async (t) => {
     const signatures: (readonly string[] | undefined)[] = [];
-    const { inAccount, between, happen, settled } = await startDispatcher(t, async ({ signatureHeaders, signal }) => {
-      signatures.push(signatureHeaders);
+    const { inAccount, between, happen, settled } = await startDispatcher(t, async ({ headers, signal }) => {
+      signatures.push(headers?.slice(4));
       // The first attempt stays in flight until it is aborted. A limit makes the test fail if that does not happen.
       const stopped = () => signal.aborted;
       if (signatures.length === 1) await eventually(stopped, Boolean).catch(() => undefined);
@@ -723,8 +719,8 @@ for (const { test, database } of everyStore) {
     const sign = (letter: string) => [{ secret: `whsec_${letter.repeat(44)}`, since: 0, until: null }];
     const { store, inAccount, happen, settled, clock } = await startDispatcher(
       t,
-      async ({ signatureHeaders }) => {
-        signatures.push(signatureHeaders);
+      async ({ headers }) => {
+        signatures.push(headers?.slice(4));
         return OK;
       },
       undefined,

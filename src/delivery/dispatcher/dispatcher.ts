@@ -35,7 +35,7 @@ export type DispatcherDeps = Pick<
  *
  * 1. Wake: a commit event of this or another node, or the poll, names hooks with pending deliveries.
  * 2. Claim (`ClaimLoop`): this node takes the lease of each hook and keeps a `HookQueue` for it in memory.
- * 3. Prefetch (`Prefetcher`): loads the next pending deliveries, the manual attempts and the signing secrets.
+ * 3. Prefetch (`Prefetcher`): loads the next pending deliveries, the manual attempts and changed settings.
  * 4. Dispatch (`DispatchLoop`): starts attempts, one per queue and iteration, within the concurrency limits.
  * 5. Send and decide (`AttemptRunner`, `retry-policy.ts`): the outcome becomes delivered, retry with backoff, or end of
  *    the hook.
@@ -62,7 +62,7 @@ export class Dispatcher {
     this.#deps = deps;
     const { leaseManager } = deps;
     const mayContinue = () => !this.#isStopping && leaseManager.isLeaseValid();
-    const mayReadSecrets = ({ hookId }: HookQueue) => !this.#claimLoop.isAcknowledging(hookId);
+    const mayReadSettings = ({ hookId }: HookQueue) => !this.#claimLoop.isAcknowledging(hookId);
     this.#claimLoop = new ClaimLoop({
       ...deps,
       onLeased: (queue) => {
@@ -77,8 +77,11 @@ export class Dispatcher {
     this.#prefetcher = new Prefetcher({
       ...deps,
       mayPrefetch: mayContinue,
-      mayReadSecrets,
-      onPrefetched: (queue) => this.#dispatchLoop.schedule([queue]),
+      mayReadSettings,
+      onPrefetched: (queue) => {
+        if (queue.isFenced) this.#claimLoop.discardFenced(queue);
+        else this.#dispatchLoop.schedule([queue]);
+      },
     });
     this.#completer = new Completer({
       ...deps,
@@ -99,7 +102,7 @@ export class Dispatcher {
     this.#dispatchLoop = new DispatchLoop({
       ...deps,
       mayStart: mayContinue,
-      mayPrefetch: mayReadSecrets,
+      mayPrefetch: mayReadSettings,
       prefetcher: this.#prefetcher,
       attemptRunner: this.#attemptRunner,
     });
@@ -116,7 +119,7 @@ export class Dispatcher {
         for (const loop of [this.#claimLoop, this.#prefetcher, this.#dispatchLoop]) loop.wake();
       },
       onLeasesLost: (hookIds) => void this.#claimLoop.discardLost(hookIds),
-      onSecretsChanged: (hookIds) => this.#claimLoop.invalidateSecrets(hookIds),
+      onSettingsChanged: (hookIds) => this.#claimLoop.invalidateSettings(hookIds),
     });
     await this.#claimLoop.start();
   }
@@ -182,7 +185,7 @@ export class Dispatcher {
   #onCommit(events: CommitEvents): Promise<void> | undefined {
     const claimLoop = this.#claimLoop;
     const isKnownHook = (hookId: number) => claimLoop.isKnown(hookId);
-    claimLoop.invalidateSecrets([...events.hookIdsWithChangedSecrets].filter(isKnownHook));
+    claimLoop.invalidateSettings([...events.hookIdsWithChangedSettings].filter(isKnownHook));
     const endedHookIds = [...events.endedHooks.keys()].filter(isKnownHook);
     const releasePromise = endedHookIds.length > 0 ? claimLoop.discardHooks(endedHookIds) : undefined;
     // Another delivering node claims the hooks of its own commits; they concern this node only where it has the lease.

@@ -133,19 +133,27 @@ export const isProven = ({ stored }: HookHealth): boolean =>
   stored.failures === 0 && stored.lastOutcome === DELIVERED_OUTCOME;
 
 /**
- * Returns the milliseconds until the backoff and the pause are over; 0 or less if they are.
+ * Returns the milliseconds until an attempt may start; 0 or less if it may. Manual attempts wait for the pause, but not
+ * for the backoff (X1).
  *
  * @param maxRetryDelayMs maximum retry delay; a `dueAt` further ahead was stored while the clock was wrong, and counts
  *   as due
  */
-export const computeRemainingWaitMs = (health: HookHealth, now: number, maxRetryDelayMs: number): number =>
-  Math.max(computeRemainingBackoffMs(health.stored.dueAt, now, maxRetryDelayMs), computeRemainingPauseMs(health, now));
+export const computeRemainingWaitMs = (
+  health: HookHealth,
+  isManual: boolean,
+  now: number,
+  maxRetryDelayMs: number,
+): number => {
+  const pauseMs = computeRemainingPauseMs(health, now);
+  return isManual ? pauseMs : Math.max(computeRemainingBackoffMs(health.stored.dueAt, now, maxRetryDelayMs), pauseMs);
+};
 
 /**
  * Returns the remaining milliseconds of the pause after a local error; 0 or less if it is over. A clock that was set
  * back to before the error ends the pause.
  */
-export const computeRemainingPauseMs = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
+const computeRemainingPauseMs = ({ lastLocalErrorAt, pausedUntil }: HookHealth, now: number): number =>
   now < lastLocalErrorAt ? 0 : pausedUntil - now;
 
 /** Returns the number of local errors in a row before an attempt (C19). */

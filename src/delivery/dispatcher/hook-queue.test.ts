@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HookQueue, type HookSource } from './hook-queue.ts';
+import type { HookSettings, ReadSettings } from './hook-settings.ts';
 import type { Completion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
 import type { AttemptOutcome, Decision } from './retry-policy.ts';
@@ -17,6 +18,8 @@ const SERVER_ERROR: AttemptOutcome = { kind: 'answered', status: 500, durationMs
 const LOCAL_ERROR: AttemptOutcome = { kind: 'local_error', code: 'no_resolver', durationMs: 1 };
 const STOPPED: AttemptOutcome = { kind: 'local_error', code: 'stopped', durationMs: 1 };
 
+const newHookSettings: HookSettings = { secrets: [], headers: [], isEnabled: true };
+
 const newHookRow: HookQueueRow = {
   hookId: 1,
   accountId: 1,
@@ -26,7 +29,7 @@ const newHookRow: HookQueueRow = {
   dueAt: null,
   retryDeliveryId: null,
   lastOutcome: '',
-  secrets: [],
+  settings: newHookSettings,
 };
 
 /** The pending delivery at a feed position. Its id is higher by 10. */
@@ -35,6 +38,7 @@ const pendingAt = (position: number): PendingDelivery => ({
   position,
   kind: 'new_event',
   recordId: 1,
+  fields: null,
   createdAt: 0,
   manualAttemptId: null,
 });
@@ -53,11 +57,13 @@ class HookRows implements HookSource {
   readCount = 0;
   /** Called after pending deliveries were selected, before they arrive. */
   onRead: () => void = () => undefined;
-  secretsError: Error | undefined;
+  /** The settings at the next read. */
+  settings: ReadSettings = { ...newHookSettings, generation: newHookRow.generation };
+  settingsError: Error | undefined;
 
-  async findSecrets() {
-    if (this.secretsError !== undefined) throw this.secretsError;
-    return [];
+  async findSettings() {
+    if (this.settingsError !== undefined) throw this.settingsError;
+    return this.settings;
   }
 
   async findPendingDelivery(deliveryId: number) {
@@ -501,13 +507,13 @@ test('X3 a hundred thousand manual attempts are read a page at a time, when thos
 test('X8 after a rotation of its secrets a queue starts nothing until they are read, also after a failed read', async () => {
   const drive = new QueueDriver({}, 1);
   await drive.fill();
-  drive.queue.invalidateSecrets();
+  drive.queue.invalidateSettings();
   assert.equal(drive.status, 'unread');
   assert.equal(drive.queue.takeNextDelivery(drive.now), undefined);
-  drive.rows.secretsError = new Error('the database is away');
+  drive.rows.settingsError = new Error('the database is away');
   await assert.rejects(drive.fill(), /the database is away/);
   assert.equal(drive.status, 'unread');
-  drive.rows.secretsError = undefined;
+  drive.rows.settingsError = undefined;
   assert.equal((await drive.beginAll()).length, 1);
 });
 

@@ -1,11 +1,9 @@
 import type { Clock } from '../../clock.ts';
 import { maskTarget } from '../../log.ts';
-import { CachedSecrets, type SigningSecret } from '../transport/signature.ts';
 import { hostAndPortOf } from './concurrency-limiter.ts';
 import { DeliveryBuffer, type DeliverySource } from './delivery-buffer.ts';
 import {
   applyDecision,
-  computeRemainingPauseMs,
   computeRemainingWaitMs,
   concurrencyLimitOf,
   countLocalErrorsBefore,
@@ -13,8 +11,10 @@ import {
   type HookHealth,
   isProven,
 } from './hook-health.ts';
+import { CachedSettings, type HookSettings, type ReadSettings } from './hook-settings.ts';
 import { type Completion, createCompletion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
+import type { QueueStatus } from './queue-status.ts';
 import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 
 /**
@@ -23,23 +23,8 @@ import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOp
  */
 const MAX_UNCOMMITTED_DELIVERIES = 128;
 
-/**
- * The reason why a queue starts no attempt, or that it can. The first row that holds is the status:
- *
- * | status | holds when | ends with |
- * | --- | --- | --- |
- * | `ended` | the hook has ended, or the lease is lost or released (C13) | – |
- * | `prefetching` | secrets or deliveries are being read | the end of the read |
- * | `unread` | an attempt could start, but its secrets or its delivery have to be read (X8) | a prefetch |
- * | `ready` | an attempt can start | – |
- * | `busy` | attempts are in flight or results are not committed | an outcome or a commit |
- * | `waiting` | the target has failed (backoff, C18), or a local error occurred (pause, C19) | the retry timer |
- * | `idle` | nothing is pending; the lease may be released | a commit event or a poll |
- */
-export type QueueStatus = 'ended' | 'prefetching' | 'unread' | 'ready' | 'busy' | 'waiting' | 'idle';
-
-/** Reads the secrets and deliveries of one hook. */
-export type HookSource = DeliverySource & { findSecrets(): Promise<readonly SigningSecret[]> };
+/** Reads the settings and deliveries of one hook. */
+export type HookSource = DeliverySource & { findSettings(): Promise<ReadSettings | undefined> };
 
 /** The parts of a committed completion that concern its queue. */
 type CommittedResult = Pick<Completion, 'generation' | 'deliveryState' | 'pendingDelivery'>;
@@ -67,10 +52,13 @@ export class HookQueue {
   readonly #inFlightAttempts = new Map<number, InFlightAttempt>();
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
-  readonly #secrets: CachedSecrets;
+  readonly #settings: CachedSettings;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   #lastUsedAt: number;
   #hasEnded = false;
+  #isFenced = false;
+  /** Whether the last attempt that started was manual. */
+  #wasLastManual = false;
   #cancelTimer: () => void = () => undefined;
 
   /**
@@ -90,17 +78,17 @@ export class HookQueue {
     const { failures, dueAt, retryDeliveryId, lastOutcome } = row;
     this.#health = createHealth({ failures, dueAt, retryDeliveryId, lastOutcome });
     this.#buffer = new DeliveryBuffer(this.#inFlightAttempts, retryDeliveryId);
-    this.#secrets = new CachedSecrets(row.secrets);
+    this.#settings = new CachedSettings(row.settings);
   }
 
   status(now: number): QueueStatus {
     const buffer = this.#buffer;
     if (this.#hasEnded) return 'ended';
     if (buffer.isPrefetching) return 'prefetching';
-    if (this.#secrets.areStale || buffer.needsManualAttempts) return 'unread';
-    if (buffer.needsPendingDeliveries && this.#canStartPending(now)) return 'unread';
-    if (buffer.hasNextManual && this.#canStartManual(now)) return 'ready';
-    if (buffer.hasNextPending && this.#canStartPending(now)) return 'ready';
+    if (this.#settings.areStale || buffer.needsManualAttempts) return 'unread';
+    if (buffer.needsPendingDeliveries && this.#canStart('pending', now)) return 'unread';
+    if (buffer.hasNextManual && this.#canStart('manual', now)) return 'ready';
+    if (buffer.hasNextPending && this.#canStart('pending', now)) return 'ready';
     if (this.hasUnfinishedAttempts) return 'busy';
     return this.computeWaitMs(now) > 0 ? 'waiting' : 'idle';
   }
@@ -119,9 +107,13 @@ export class HookQueue {
     return this.#lastUsedAt;
   }
 
-  /** The signing secrets of the hook, newest first (X8). */
-  get secrets(): readonly SigningSecret[] {
-    return this.#secrets.current;
+  get settings(): HookSettings {
+    return this.#settings.current;
+  }
+
+  /** Whether the hook has got a new target since the claim: the queue must be discarded, and the hook claimed again. */
+  get isFenced(): boolean {
+    return this.#isFenced;
   }
 
   /** Failures in a row. */
@@ -139,9 +131,8 @@ export class HookQueue {
    * the backoff, but not the pause (X1).
    */
   computeWaitMs(now: number): number {
-    return this.#buffer.manualAttemptCount > 0
-      ? computeRemainingPauseMs(this.#health, now)
-      : computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs);
+    const isManual = this.#buffer.manualAttemptCount > 0;
+    return computeRemainingWaitMs(this.#health, isManual, now, this.#maxRetryDelayMs);
   }
 
   /** Called when the database may contain work that is not in memory. */
@@ -162,29 +153,40 @@ export class HookQueue {
 
   /** Adds new pending deliveries from a commit event, or reads them later. */
   pushDeliveries(rows: readonly PendingDelivery[], now: number): void {
-    this.#buffer.push(rows, this.#canStartPending(now));
+    this.#buffer.push(rows, this.#canStart('pending', now));
   }
 
   /**
-   * Reads what the next attempt needs: rotated secrets, manual attempts, pending deliveries.
+   * Reads what the next attempt needs: changed settings, manual attempts, pending deliveries.
    *
-   * @param mayReadSecrets false while the acknowledgement of a secret rotation is not committed (X8)
+   * @param mayReadSettings false while the acknowledgement of changed settings is not committed (X8)
    */
-  async fill(source: HookSource, clock: Pick<Clock, 'now'>, mayReadSecrets: boolean): Promise<void> {
+  async fill(source: HookSource, clock: Pick<Clock, 'now'>, mayReadSettings: boolean): Promise<void> {
     const buffer = this.#buffer;
     if (this.#hasEnded) return;
     await buffer.prefetch(async () => {
-      if (this.#secrets.areStale && mayReadSecrets) await this.#secrets.read(() => source.findSecrets());
+      if (this.#settings.areStale && mayReadSettings) {
+        const generation = await this.#settings.read(() => source.findSettings());
+        this.#isFenced = generation !== this.generation;
+        if (this.#isFenced) return;
+      }
       if (buffer.needsManualAttempts) await buffer.readManualAttempts(source);
-      if (buffer.needsPendingDeliveries && this.#canStartPending(clock.now()))
+      if (buffer.needsPendingDeliveries && this.#canStart('pending', clock.now()))
         await buffer.readPendingDeliveries(source);
     });
   }
 
-  /** Removes and returns the next delivery, if its attempt may start now. */
+  /**
+   * Removes and returns the next delivery, if its attempt may start now. Manual and pending ones alternate, so that a
+   * replay of thousands of deliveries does not keep new ones waiting.
+   */
   takeNextDelivery(now: number): PendingDelivery | undefined {
-    const manualAttempt = this.#canStartManual(now) ? this.#buffer.takeNextManual() : undefined;
-    return manualAttempt ?? (this.#canStartPending(now) ? this.#buffer.takeNextPending() : undefined);
+    const buffer = this.#buffer;
+    const takeManual = () => (this.#canStart('manual', now) ? buffer.takeNextManual() : undefined);
+    const takePending = () => (this.#canStart('pending', now) ? buffer.takeNextPending() : undefined);
+    const delivery = this.#wasLastManual ? (takePending() ?? takeManual()) : (takeManual() ?? takePending());
+    this.#wasLastManual = delivery?.manualAttemptId != null;
+    return delivery;
   }
 
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
@@ -255,11 +257,11 @@ export class HookQueue {
   }
 
   /**
-   * Marks the secrets as rotated: no attempt starts until they are read again, and attempts that have sent nothing are
-   * aborted and start again (X8).
+   * Marks the settings as changed: no attempt starts until they are read again, and attempts that have sent nothing are
+   * aborted and start again (X8, X13).
    */
-  invalidateSecrets(): void {
-    this.#secrets.invalidate();
+  invalidateSettings(): void {
+    this.#settings.invalidate();
     this.#abortUnsent();
   }
 
@@ -282,15 +284,12 @@ export class HookQueue {
     return this.#unfinishedCount >= MAX_UNCOMMITTED_DELIVERIES;
   }
 
-  #canStartPending(now: number): boolean {
-    if (this.#hasEnded || this.#secrets.areStale || this.#isSaturated) return false;
-    if (computeRemainingWaitMs(this.#health, now, this.#maxRetryDelayMs) > 0) return false;
-    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, false);
-  }
-
-  #canStartManual(now: number): boolean {
-    if (this.#hasEnded || this.#secrets.areStale || computeRemainingPauseMs(this.#health, now) > 0) return false;
-    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, true);
+  #canStart(kind: 'pending' | 'manual', now: number): boolean {
+    if (this.#hasEnded || this.#isFenced || this.#settings.areStale || !this.settings.isEnabled) return false;
+    const isManual = kind === 'manual';
+    if (!isManual && this.#isSaturated) return false;
+    if (computeRemainingWaitMs(this.#health, isManual, now, this.#maxRetryDelayMs) > 0) return false;
+    return this.#inFlightAttempts.size < concurrencyLimitOf(this.#health, isManual);
   }
 
   #abortUnsent(): void {

@@ -14,7 +14,7 @@ const createQueue = (hookId: number) =>
       dueAt: null,
       retryDeliveryId: null,
       lastOutcome: '',
-      secrets: [],
+      settings: { secrets: [], headers: [], isEnabled: true },
     },
     0,
     1,
@@ -35,7 +35,7 @@ function createSlots(state: 'no slot' | 'unclaimed' | 'claiming' | 'foreign' | '
   return slots;
 }
 
-const claimedSlot = { hookId: 1, areSecretsStale: false };
+const claimedSlot = { hookId: 1, areSettingsStale: false };
 
 test('a commit with deliveries makes only an unknown hook unclaimed', () => {
   const isUnclaimedAfterCommit = (state: Parameters<typeof createSlots>[0]) => {
@@ -94,12 +94,12 @@ test('C20 after an eviction the result of the running claim is ignored, and the 
 
 test('X8 secrets that are rotated during a claim are stale, and those rotated before it are not', () => {
   const slots = createSlots('unclaimed');
-  slots.onSecretsRotated(1);
+  slots.onSettingsChanged(1);
   slots.beginClaim(10);
   assert.deepEqual(slots.finishClaim([1], new Set([1])), [claimedSlot]);
   const rotated = createSlots('claiming');
-  rotated.onSecretsRotated(1);
-  assert.deepEqual(rotated.finishClaim([1], new Set([1])), [{ hookId: 1, areSecretsStale: true }]);
+  rotated.onSettingsChanged(1);
+  assert.deepEqual(rotated.finishClaim([1], new Set([1])), [{ hookId: 1, areSettingsStale: true }]);
 });
 
 test('hooks are claimed in order and in batches, and those of a failed claim after all others', () => {

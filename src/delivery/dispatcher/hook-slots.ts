@@ -13,7 +13,7 @@ import { firstMembersOf } from './work-loop.ts';
  * | the claim gets the lease | | | leased | | |
  * | the claim does not get the lease | | | foreign; unclaimed if `mayBeReleased` | | |
  * | the claim fails | | | unclaimed | | |
- * | secrets were rotated | – | – | `hasRotatedSecrets` is set | – | the queue reads them again |
+ * | settings were changed | – | – | `hasChangedSettings` is set | – | the queue reads them again |
  * | the hook ends, or its lease is lost | – | no slot | no slot | – | no slot |
  * | this node is evicted and loses all leases | – | – | unclaimed | – | no slot |
  * | the lease is released, or a result was fenced | | | | | no slot |
@@ -27,16 +27,16 @@ export type HookSlot =
       readonly state: 'claiming';
       /** Whether the node that had the lease may have released it since the claim began. */
       mayBeReleased: boolean;
-      /** Whether the secrets that the claim returns may be outdated. */
-      hasRotatedSecrets: boolean;
+      /** Whether the settings that the claim returns may be outdated. */
+      hasChangedSettings: boolean;
     }
   /** The claim did not get the lease: another node has it, or the hook had ended, also on a single node. */
   | { readonly state: 'foreign' }
   /** This node has the lease. */
   | { readonly state: 'leased'; readonly queue: HookQueue };
 
-/** A finished claim of a hook whose lease this node got. `areSecretsStale`: they were rotated during the claim. */
-export type ClaimedSlot = { readonly hookId: number; readonly areSecretsStale: boolean };
+/** A finished claim of a hook whose lease this node got. `areSettingsStale`: they were changed during the claim. */
+export type ClaimedSlot = { readonly hookId: number; readonly areSettingsStale: boolean };
 
 /** The slots of all hooks that this node knows. A state machine without I/O: the claim loop tells it what happened. */
 export class HookSlots {
@@ -88,7 +88,7 @@ export class HookSlots {
     const hookIds = firstMembersOf(this.#unclaimedHookIds, maxHooks);
     for (const hookId of hookIds) {
       this.#unclaimedHookIds.delete(hookId);
-      this.#slots.set(hookId, { state: 'claiming', mayBeReleased: false, hasRotatedSecrets: false });
+      this.#slots.set(hookId, { state: 'claiming', mayBeReleased: false, hasChangedSettings: false });
     }
     return hookIds;
   }
@@ -103,7 +103,7 @@ export class HookSlots {
       const slot = this.#slots.get(hookId);
       // The hook has ended, or this node was evicted. If the hook has work again, the next batch claims it.
       if (slot?.state !== 'claiming') continue;
-      if (claimedHookIds.has(hookId)) claimedSlots.push({ hookId, areSecretsStale: slot.hasRotatedSecrets });
+      if (claimedHookIds.has(hookId)) claimedSlots.push({ hookId, areSettingsStale: slot.hasChangedSettings });
       else if (slot.mayBeReleased) this.#setUnclaimed(hookId);
       else this.#slots.set(hookId, { state: 'foreign' });
     }
@@ -120,9 +120,9 @@ export class HookSlots {
     this.#leasedCount += 1;
   }
 
-  onSecretsRotated(hookId: number): void {
+  onSettingsChanged(hookId: number): void {
     const slot = this.#slots.get(hookId);
-    if (slot?.state === 'claiming') slot.hasRotatedSecrets = true;
+    if (slot?.state === 'claiming') slot.hasChangedSettings = true;
   }
 
   /** Removes a hook that is leased, or whose lease is claimed or will be. Returns its queue. */

@@ -72,6 +72,8 @@ export type Completion = {
     /** Whether the attempt counts as a failure of the hook. */
     readonly isCountedAsFailure: boolean;
     readonly reason: string;
+    /** The beginning of the response body, if the attempt has failed. */
+    readonly responseText: string;
   };
   /** The new state of the delivery; `dropped`: a test that failed, which is not retried. */
   readonly deliveryState: 'delivered' | 'dropped' | 'pending';
@@ -107,6 +109,7 @@ export function createCompletion(
       durationMs: Math.round(outcome.durationMs),
       isCountedAsFailure: isCountedFailure(decision),
       reason: explainDecision(decision),
+      responseText: outcome.kind === 'answered' ? (outcome.responseText ?? '') : '',
     },
     ...result,
     ...(decision.is === 'ended' ? { endedReason: decision.reason } : {}),

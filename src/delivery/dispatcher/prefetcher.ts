@@ -2,7 +2,8 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Queries, Store } from '../../store/store.ts';
 import type { HookQueue, HookSource } from './hook-queue.ts';
-import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery, findSecrets } from './queries.ts';
+import { findSettings } from './hook-settings.ts';
+import { findManualAttempts, findNextPendingDeliveries, findPendingDelivery } from './queries.ts';
 import { firstMembersOf, WorkLoop } from './work-loop.ts';
 
 /** Maximum number of rows of a hook per query. */
@@ -17,13 +18,13 @@ export type PrefetcherDeps = {
   readonly log: Log;
   /** Returns false while this node is stopping or its leases are not valid. */
   readonly mayPrefetch: () => boolean;
-  /** Returns false while the acknowledgement of a secret rotation is not committed (X8). */
-  readonly mayReadSecrets: (queue: HookQueue) => boolean;
+  /** Returns false while the acknowledgement of changed settings is not committed (X8). */
+  readonly mayReadSettings: (queue: HookQueue) => boolean;
   /** Called after the data of a queue was loaded, so that its attempts can start. */
   readonly onPrefetched: (queue: HookQueue) => void;
 };
 
-/** Prefetches pending deliveries, manual attempts and signing secrets of hook queues; a failed read is retried. */
+/** Prefetches pending deliveries, manual attempts and changed settings of hook queues; a failed read is retried. */
 export class Prefetcher {
   readonly #deps: PrefetcherDeps;
   readonly #queuesToPrefetch = new Set<HookQueue>();
@@ -55,9 +56,9 @@ export class Prefetcher {
   }
 
   async #prefetch(queue: HookQueue): Promise<void> {
-    const { store, clock, mayReadSecrets, onPrefetched } = this.#deps;
+    const { store, clock, mayReadSettings, onPrefetched } = this.#deps;
     try {
-      await queue.fill(createHookSource(store.read, queue.hookId), clock, mayReadSecrets(queue));
+      await queue.fill(createHookSource(store.read, queue.hookId), clock, mayReadSettings(queue));
     } catch (error) {
       this.#queuesToPrefetch.add(queue);
       throw error;
@@ -69,7 +70,7 @@ export class Prefetcher {
 /** Returns the source that reads the rows of a hook from the database. */
 function createHookSource(read: Queries, hookId: number): HookSource {
   return {
-    findSecrets: () => findSecrets(read, hookId),
+    findSettings: () => findSettings(read, hookId),
     findManualAttempts: (afterId) => findManualAttempts(read, hookId, afterId, ROWS_PER_PREFETCH),
     findPendingDelivery: (deliveryId) => findPendingDelivery(read, hookId, deliveryId),
     async findNextPendingDeliveries(afterPosition) {

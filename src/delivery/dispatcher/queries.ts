@@ -4,7 +4,7 @@ import { prepareQueryForItems } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { DeliveryKind } from '../outbox/event-kinds.ts';
-import { parseSecrets, type SigningSecret } from '../transport/signature.ts';
+import { type HookSettings, settingsColumns, toHookSettings } from './hook-settings.ts';
 
 /** A live hook with the part of its delivery state that the database stores. */
 export type HookQueueRow = {
@@ -19,8 +19,7 @@ export type HookQueueRow = {
   /** Id of the delivery that failed first and is retried first (C18); null if the hook is not failing. */
   readonly retryDeliveryId: number | null;
   readonly lastOutcome: string;
-  /** Signing secrets, newest first; empty if the webhooks of this hook are not signed (X8). */
-  readonly secrets: readonly SigningSecret[];
+  readonly settings: HookSettings;
 };
 
 /** One pending delivery, as the dispatcher sends it. */
@@ -30,6 +29,8 @@ export type PendingDelivery = {
   readonly position: number | null;
   readonly kind: DeliveryKind;
   readonly recordId: number;
+  /** Names of the changed fields, separated by commas; null for kinds other than `changed_…` (X11). */
+  readonly fields: string | null;
   /** Time when the delivery was enqueued, milliseconds since the epoch. */
   readonly createdAt: number;
   /** Null for a regular attempt. A manual attempt (X1, X3) starts immediately, and its failure is not counted. */
@@ -46,7 +47,7 @@ const queueColumns = [
   'due_at',
   'retry_delivery_id',
   'last_outcome',
-  'secrets',
+  ...settingsColumns,
 ] as const;
 
 type HookQueueDbRow = Pick<Selectable<Tables['hooks']>, (typeof queueColumns)[number]>;
@@ -61,7 +62,7 @@ function toHookQueueRow(row: HookQueueDbRow): HookQueueRow {
     dueAt: row.due_at,
     retryDeliveryId: row.retry_delivery_id,
     lastOutcome: row.last_outcome,
-    secrets: parseSecrets(row.secrets),
+    settings: toHookSettings(row),
   };
 }
 
@@ -76,10 +77,11 @@ const selectLiveHooks = prepareQueryForItems((queries, hooks: readonly HookRefer
       'in',
       hooks.map(({ hookId }) => hookId),
     )
-    .where('date_ended', 'is', null),
+    .where('date_ended', 'is', null)
+    .where('enabled', '=', 1),
 );
 
-/** Returns the given hooks that are live, without taking leases: a single node owns every hook. */
+/** Returns the given hooks that are live and enabled, without taking leases: a single node owns every hook. */
 export async function findLiveHooks(read: Queries, hookIds: readonly number[]): Promise<HookQueueRow[]> {
   const rows = await selectLiveHooks(
     read,
@@ -90,7 +92,8 @@ export async function findLiveHooks(read: Queries, hookIds: readonly number[]): 
 }
 
 /**
- * Leases the given hooks to a node, except those that have ended or are not claimable, and raises their fencing tokens.
+ * Leases the given hooks to a node, except those that have ended, are disabled or are not claimable, and raises their
+ * fencing tokens.
  */
 export async function claimLeases(
   queries: Queries,
@@ -103,16 +106,11 @@ export async function claimLeases(
     .set({ lease_owner: nodeId, generation: sql<number>`generation + 1`, unacknowledged: 0 })
     .where('hook_id', 'in', hookIds)
     .where('date_ended', 'is', null)
+    .where('enabled', '=', 1)
     .where(claimableCondition)
     .returning(queueColumns)
     .execute();
   return rows.map(toHookQueueRow);
-}
-
-/** Reads the current signing secrets of a hook. */
-export async function findSecrets(read: Queries, hookId: number): Promise<readonly SigningSecret[]> {
-  const row = await read.selectFrom('hooks').select('secrets').where('hook_id', '=', hookId).executeTakeFirst();
-  return parseSecrets(row?.secrets ?? null);
 }
 
 /**
@@ -145,7 +143,7 @@ export async function findHooksWithWork(
       select (select min(pending_deliveries.hook_id) from pending_deliveries where pending_deliveries.hook_id > queues.hook_id) from queues
       where queues.hook_id is not null
     ), page (hook_id) as (select hook_id from queues where hook_id is not null limit ${HOOKS_PER_POLL_PAGE})
-    select page.hook_id, case when hooks.date_ended is null and ${claimableCondition ?? sql`1 = 1`} then 1 else 0 end as is_free
+    select page.hook_id, case when hooks.date_ended is null and hooks.enabled = 1 and ${claimableCondition ?? sql`1 = 1`} then 1 else 0 end as is_free
     from page join hooks on hooks.hook_id = page.hook_id order by page.hook_id`.execute(read);
   const pendingHookIds = rows.filter((row) => row.is_free === 1).map((row) => row.hook_id);
   const nextAfterHookId = rows.length < HOOKS_PER_POLL_PAGE ? undefined : rows.at(-1)?.hook_id;
@@ -164,18 +162,20 @@ async function findHooksWithManualAttempts(read: Queries, claimableCondition?: E
     .select('hooks.hook_id')
     .distinct()
     .where('hooks.date_ended', 'is', null)
+    .where('hooks.enabled', '=', 1)
     .$if(claimableCondition !== undefined, (query) => query.where(claimableCondition ?? sql<SqlBool>`1 = 1`))
     .execute();
   return rows.map((row) => row.hook_id);
 }
 
-const pendingDeliveryColumns = ['delivery_id', 'position', 'kind', 'record_id', 'created_at'] as const;
+const pendingDeliveryColumns = ['delivery_id', 'position', 'kind', 'record_id', 'fields', 'created_at'] as const;
 
 type PendingDeliveryRow = {
   delivery_id: number;
   position: number | null;
   kind: string;
   record_id: number;
+  fields: string | null;
   created_at: number;
 };
 
@@ -185,6 +185,7 @@ function toPendingDelivery(row: PendingDeliveryRow, manualAttemptId: number | nu
     position: row.position,
     kind: row.kind as DeliveryKind,
     recordId: row.record_id,
+    fields: row.fields,
     createdAt: row.created_at,
     manualAttemptId,
   };
@@ -283,6 +284,7 @@ export async function findManualAttempts(
       fn.coalesce('pending_deliveries.position', 'finalized_deliveries.position').as('position'),
       fn.coalesce('pending_deliveries.kind', 'finalized_deliveries.kind').as('kind'),
       fn.coalesce('pending_deliveries.record_id', 'finalized_deliveries.record_id').as('record_id'),
+      fn.coalesce('pending_deliveries.fields', 'finalized_deliveries.fields').as('fields'),
       fn.coalesce('pending_deliveries.created_at', 'finalized_deliveries.created_at').as('created_at'),
     ])
     .orderBy('manual_attempts.manual_attempt_id')

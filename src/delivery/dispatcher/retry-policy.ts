@@ -36,21 +36,22 @@ export type LocalErrorCode =
   | 'stopped'
   | 'broken';
 
-/** The parts of an outcome, by `kind`; see `AttemptOutcome` for `note` and `retryAfterMs`. */
+/** The parts of an outcome, by `kind`; see `AttemptOutcome` for `note`, `retryAfterMs` and `responseText`. */
 export type TargetFailure = { kind: 'failed'; cause: FailureCode; note?: string };
 export type LocalError = { kind: 'local_error'; code: LocalErrorCode; note?: string };
-type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number };
+type TargetResponse = { kind: 'answered'; status: number; retryAfterMs?: number; responseText?: string };
 /** The outcome of an attempt before its duration is added. */
 export type OutcomeWithoutDuration = TargetResponse | TargetFailure | LocalError;
 
 /**
  * The outcome of one attempt. `durationMs` is the duration of the attempt; `retryAfterMs` (0 to 24 h) is the target's
- * `Retry-After`; `note` may contain IP addresses and is only written to the operator's log.
+ * `Retry-After`; `responseText` is the beginning of the body of a response other than 200 (C21); `note` may contain IP
+ * addresses and is only written to the operator's log.
  */
 export type AttemptOutcome = OutcomeWithoutDuration & { durationMs: number; note?: string };
 
 /** The reasons for which a hook ends, as the API returns them in `ended_reason`. */
-export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted'] as const;
+export const endedReasons = ['deleted', 'answered_401', 'three_failures', 'user_deleted', 'role_lost'] as const;
 
 export type EndedReason = (typeof endedReasons)[number];
 

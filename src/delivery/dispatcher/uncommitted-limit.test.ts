@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { atEnd } from '../../../test/kit/cleanup.ts';
 import { createTestClock, fixedJitterRandom } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { insertHook } from '../../../test/kit/database/hooks.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 import { Problem } from '../../problems.ts';
@@ -56,10 +57,8 @@ for (const { test, database } of everyStore) {
     const { user_id } = await store.write((tx) => createAccount(tx, account, clock.now(), systemRandom));
     const inAccount = <T>(work: (write: AccountWrite) => Promise<T>) =>
       store.write((tx) => work(new AccountWrite(tx, 1, clock.now())));
-    const columns = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-    const { hook_id: hookId } = await inAccount((write) =>
-      write.insertRow('hooks', { ...columns, user_id, kind: 'new_event', target: 'http://target.test/' }),
-    );
+    const hook = { account_id: 1, user_id, events: 'new_event', target: 'http://target.test/' };
+    const { hook_id: hookId } = await store.write(({ queries }) => insertHook(queries, hook));
     return {
       engine: dispatcher,
       clock,

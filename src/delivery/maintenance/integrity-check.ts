@@ -1,18 +1,17 @@
 import { sql } from 'kysely';
 import type { Queries } from '../../store/store.ts';
 import {
-  kindDefinitions,
   type OccurrenceKind,
+  occurrenceKinds,
   type RecordResourceType,
   recordResourceTypes,
+  resourceTypeOf,
   resourceTypes,
   tableNameOf,
 } from '../outbox/event-kinds.ts';
 
 const kindsOf = (resourceType: RecordResourceType) =>
-  (Object.keys(kindDefinitions) as OccurrenceKind[]).filter(
-    (kind) => kindDefinitions[kind].resourceType === resourceType,
-  );
+  occurrenceKinds.filter((kind) => resourceTypeOf(kind) === resourceType);
 const isDeletionKind = (kind: OccurrenceKind) => kind.startsWith('deleted_');
 
 /**

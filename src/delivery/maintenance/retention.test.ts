@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { createTestClock } from '../../../test/kit/clock.ts';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { insertHook } from '../../../test/kit/database/hooks.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { setRetentionClock } from '../../../test/kit/service/occurrences.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
@@ -32,12 +33,8 @@ for (const { test, database } of everyStore) {
         .values({ ...user, date_created: 0, date_modified: null, date_deleted: null })
         .execute();
       for (const { hookId: hook_id, endedAt: date_ended, pending } of hooks) {
-        const state = { due_at: null, retry_delivery_id: null, date_ended, ended_position: null };
-        const hook = { hook_id, account_id, user_id: 1, kind: 'new_event', target: 'http://a.test/', date_created: 0 };
-        await queries
-          .insertInto('hooks')
-          .values({ ...hook, ...state })
-          .execute();
+        const hook = { hook_id, account_id, user_id: 1, events: 'new_event', target: 'http://a.test/' };
+        await insertHook(queries, { ...hook, date_ended });
         for (let position = 1; position <= pending; position += 1) {
           const delivery = {
             account_id,

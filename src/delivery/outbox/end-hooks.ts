@@ -17,6 +17,32 @@ export async function endHooks(
   return endHooksAcrossAccounts(AccountWrite.transactionOf(write), hookIds, hookEnd);
 }
 
+/**
+ * Ends the hooks of a user that report the whole account, because the user is no admin any more (X11). Such hooks that
+ * have ended already do not report later what they missed.
+ */
+export async function endHooksAfterRoleLoss(
+  write: AccountWrite,
+  userId: number,
+  enqueueAlerts: EnqueueHookAlerts = skipHookAlerts,
+): Promise<void> {
+  const accountHooks = await write
+    .selectFrom('hooks')
+    .select(['hooks.hook_id', 'hooks.date_ended'])
+    .where('hooks.user_id', '=', userId)
+    .where('hooks.scope', '=', 'account')
+    .execute();
+  if (accountHooks.length === 0) return;
+  const liveHookIds = accountHooks.filter((hook) => hook.date_ended === null).map((hook) => hook.hook_id);
+  await endHooks(write, liveHookIds, 'role_lost', enqueueAlerts);
+  await write
+    .updateTable('hooks')
+    .set({ ended_reason: 'role_lost' })
+    .where('user_id', '=', userId)
+    .where('scope', '=', 'account')
+    .execute();
+}
+
 /** Why hooks end, when, by whom, and how their owners are alerted. */
 type HookEnd = {
   readonly reason: EndedReason;
@@ -78,6 +104,7 @@ async function endHookBatch(
   if (reason !== 'user_deleted') await enqueueAlerts(tx, reason, hookIdsToAlert, endedAt);
   await dropManualAttemptsAndTests(tx.queries, endedHookIds, endedAt);
   await tx.queries.deleteFrom('targets').where('hook_id', 'in', endedHookIds).execute();
+  await tx.queries.deleteFrom('subscriptions').where('hook_id', 'in', endedHookIds).execute();
   tx.events.addEndedHooks(endedHookIds, reason);
   return endedHookIds;
 }

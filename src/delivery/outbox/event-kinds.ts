@@ -31,7 +31,7 @@ export const recordResourceTypes = (Object.keys(resourceTypes) as ResourceType[]
 export const tableNameOf = (resourceType: RecordResourceType): string =>
   resourceTypes[resourceType].collection.slice(1);
 
-/** The seven event kinds that a hook can subscribe to (specification, section 6). */
+/** The seven event kinds that the `event` of a hook can name (specification, section 6). */
 export const hookKinds = [
   'completed_subtask',
   'completed_task',
@@ -42,22 +42,39 @@ export const hookKinds = [
   'new_task',
 ] as const satisfies readonly `${'completed' | 'new'}_${RecordResourceType}`[];
 
+/** Further kinds (X11), besides those that every resource type has. */
+const otherKinds = [
+  'reopened_subtask',
+  'reopened_task',
+  'assigned_project',
+  'assigned_subtask',
+  'assigned_task',
+] as const satisfies readonly `${'reopened' | 'assigned'}_${RecordResourceType}`[];
+
 const recordVerbs = ['changed', 'deleted', 'new'] as const;
 
-/** An event kind: the kind of an occurrence (domain event). Occurrences of all kinds appear in the feed. */
-export type OccurrenceKind = (typeof hookKinds)[number] | `${(typeof recordVerbs)[number]}_${RecordResourceType}`;
+/**
+ * An event kind: the kind of an occurrence (domain event). All kinds appear in the feed, and the `events` of a hook can
+ * name all of them.
+ */
+export type OccurrenceKind =
+  | (typeof hookKinds)[number]
+  | (typeof otherKinds)[number]
+  | `${(typeof recordVerbs)[number]}_${RecordResourceType}`;
 
-type KindDefinition = { readonly resourceType: RecordResourceType; readonly isSubscribable: boolean };
+const resourceTypeOfKindName = (kind: string) => kind.slice(kind.indexOf('_') + 1) as RecordResourceType;
 
-/** Every event kind with its resource type. `isSubscribable`: whether a hook can subscribe to the kind. */
-export const kindDefinitions = Object.fromEntries([
-  ...hookKinds.map((kind) => [kind, { resourceType: kind.slice(kind.indexOf('_') + 1), isSubscribable: true }]),
-  ...recordVerbs.flatMap((verb) =>
-    recordResourceTypes
-      .map((resourceType) => [`${verb}_${resourceType}`, { resourceType, isSubscribable: false }] as const)
-      .filter(([kind]) => !isHookKind(kind)),
-  ),
-]) as Readonly<Record<OccurrenceKind, KindDefinition>>;
+/** The resource type of every event kind. */
+const resourceTypesByKind = Object.fromEntries(
+  [
+    ...hookKinds,
+    ...otherKinds,
+    ...recordVerbs.flatMap((verb) => recordResourceTypes.map((resourceType) => `${verb}_${resourceType}` as const)),
+  ].map((kind) => [kind, resourceTypeOfKindName(kind)]),
+) as Readonly<Record<OccurrenceKind, RecordResourceType>>;
+
+/** All event kinds. */
+export const occurrenceKinds = Object.keys(resourceTypesByKind) as readonly OccurrenceKind[];
 
 /** The kind of a delivery: the event kind of its occurrence, or `test` for a test of the hook (X1). */
 export type DeliveryKind = OccurrenceKind | 'test';
@@ -66,9 +83,13 @@ export function isHookKind(text: unknown): text is (typeof hookKinds)[number] {
   return hookKinds.some((kind) => kind === text);
 }
 
+export function isOccurrenceKind(text: unknown): text is OccurrenceKind {
+  return typeof text === 'string' && Object.hasOwn(resourceTypesByKind, text);
+}
+
 /** Returns the resource type of the record that a delivery names. */
 export function resourceTypeOf(kind: DeliveryKind): ResourceType {
-  return kind === 'test' ? 'hook' : kindDefinitions[kind].resourceType;
+  return kind === 'test' ? 'hook' : resourceTypesByKind[kind];
 }
 
 /** Returns the permission that an API key needs to subscribe a hook to the kind (C11). */

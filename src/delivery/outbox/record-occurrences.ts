@@ -7,11 +7,25 @@ import {
   withRowLocks,
 } from '../../store/prepared-queries.ts';
 import type { BeforeCommitAction, NewPendingDelivery, Queries } from '../../store/store.ts';
-import { requireNothingToEnqueue } from './enqueue-deliveries.ts';
-import { kindDefinitions, type OccurrenceKind } from './event-kinds.ts';
+import { createPendingQuotaProblem } from './enqueue-deliveries.ts';
+import { type OccurrenceKind, permissionFor } from './event-kinds.ts';
+import { joinSubscriptions, wildcardOf } from './subscriptions.ts';
 
-/** An occurrence (domain event) to be recorded. `userId`: the user whose hooks get a delivery of it (C14). */
-export type NewOccurrence = { readonly kind: OccurrenceKind; readonly recordId: number; readonly userId: number };
+/** An occurrence (domain event) to be recorded. */
+export type NewOccurrence = {
+  readonly kind: OccurrenceKind;
+  readonly recordId: number;
+  /** The user who caused it: the creator of a new record, otherwise the caller (C14). */
+  readonly userId: number;
+  /** The project of the record, or the project itself; absent if it has none. */
+  readonly projectId?: number;
+  /** The project that the record has left with this change. */
+  readonly previousProjectId?: number;
+  /** Names of the changed fields, for the kinds `changed_…` (X14). */
+  readonly fields?: readonly string[];
+  /** Whether no hook reports it; it appears in the feed only. */
+  readonly isSilent?: boolean;
+};
 
 /** `count` feed positions to allocate for an account; `now` in milliseconds since the epoch. */
 type PositionAllocation = { readonly accountId: number; readonly count: number; readonly now: number };
@@ -64,60 +78,110 @@ type PlacedOccurrence = NewOccurrence & {
 /** Maximum number of occurrences whose values are each a parameter. */
 const MAX_OCCURRENCES_AS_VALUES = 128;
 
-const buildFactsCte = (occurrences: readonly PlacedOccurrence[]) =>
-  sql`facts (account_id, back, kind, user_id, record_id, now) as (values ${sql.join(
-    occurrences.map(
-      ({ accountId, distanceFromLast, kind, userId, recordId, now }) =>
-        sql`(${castToBigint(accountId)}, ${castToBigint(distanceFromLast)}, ${castToText(kind)}, ${castToBigint(userId)}, ${castToBigint(recordId)}, ${castToBigint(now)})`,
+/** The columns of the common table expression `facts`, with their types on PostgreSQL. */
+const factColumns = {
+  account_id: 'int8',
+  back: 'int8',
+  kind: 'text',
+  wildcard: 'text',
+  user_id: 'int8',
+  record_id: 'int8',
+  project_id: 'int8',
+  previous_project_id: 'int8',
+  fields: 'text',
+  is_silent: 'int8',
+  now: 'int8',
+} as const;
+
+type Fact = {
+  readonly [Column in keyof typeof factColumns]: (typeof factColumns)[Column] extends 'text' ? string | null : number;
+};
+
+const toFact = (occurrence: PlacedOccurrence): Fact => ({
+  account_id: occurrence.accountId,
+  back: occurrence.distanceFromLast,
+  kind: occurrence.kind,
+  wildcard: wildcardOf(permissionFor(occurrence.kind)),
+  user_id: occurrence.userId,
+  record_id: occurrence.recordId,
+  project_id: occurrence.projectId ?? 0,
+  previous_project_id: occurrence.previousProjectId ?? 0,
+  fields: occurrence.kind.startsWith('changed_') ? (occurrence.fields?.join() ?? null) : null,
+  is_silent: occurrence.isSilent ? 1 : 0,
+  now: occurrence.now,
+});
+
+const factColumnNames = Object.keys(factColumns) as (keyof Fact)[];
+const factColumnsSql = sql.join(factColumnNames.map((name) => sql.ref(name)));
+
+const buildFactsCte = (facts: readonly Fact[]) =>
+  sql`facts (${factColumnsSql}) as (values ${sql.join(
+    facts.map(
+      (fact) =>
+        sql`(${sql.join(
+          factColumnNames.map((name) =>
+            factColumns[name] === 'text' ? castToText(fact[name] as string) : castToBigint(fact[name] as number),
+          ),
+        )})`,
     ),
   )})`;
 
-const buildFactsCteFromJson = (json: string) => sql`facts (account_id, back, kind, user_id, record_id, now) as (
-  select "accountId", "distanceFromLast", kind, "userId", "recordId", now from json_to_recordset(${json}::json)
-    as given ("accountId" int8, "distanceFromLast" int8, kind text, "userId" int8, "recordId" int8, now int8))`;
+const buildFactsCteFromJson = (json: string) => sql`facts (${factColumnsSql}) as (
+  select ${factColumnsSql} from json_to_recordset(${json}::json)
+    as given (${sql.join(factColumnNames.map((name) => sql`${sql.ref(name)} ${sql.raw(factColumns[name])}`))}))`;
 
 /**
  * Prepares a statement over a list of occurrences. On PostgreSQL, a long list is sent as one JSON parameter: encoding
  * a parameter for each of ten thousand occurrences blocks the event loop for 65 ms.
  */
 function prepareForOccurrences<Row>(
-  build: (factsCte: RawBuilder<unknown>) => RawBuilder<Row>,
-): (queries: Queries, occurrences: readonly PlacedOccurrence[]) => Promise<Row[]> {
-  const runWithValues = prepareQueryForItems((_, occurrences: readonly PlacedOccurrence[]) =>
-    build(buildFactsCte(occurrences)),
+  build: (queries: Queries, factsCte: RawBuilder<unknown>) => RawBuilder<Row>,
+): (queries: Queries, occurrences: readonly Fact[]) => Promise<Row[]> {
+  const runWithValues = prepareQueryForItems((queries, facts: readonly Fact[]) => build(queries, buildFactsCte(facts)));
+  const runWithJson = prepareQuery((queries, { json }: { readonly json: string }) =>
+    build(queries, buildFactsCteFromJson(json)),
   );
-  const runWithJson = prepareQuery((_, { json }: { readonly json: string }) => build(buildFactsCteFromJson(json)));
-  return (queries, occurrences) =>
-    occurrences.length > MAX_OCCURRENCES_AS_VALUES && hasConcurrentWriters(queries)
-      ? runWithJson(queries, { json: JSON.stringify(occurrences) })
-      : runWithValues(queries, occurrences, {});
+  return (queries, facts) =>
+    facts.length > MAX_OCCURRENCES_AS_VALUES && hasConcurrentWriters(queries)
+      ? runWithJson(queries, { json: JSON.stringify(facts) })
+      : runWithValues(queries, facts, {});
 }
 
 const insertOccurrences = prepareForOccurrences(
-  (factsCte) => sql`
+  (_, factsCte) => sql`
     with ${factsCte}
-    insert into occurrences (account_id, position, kind, user_id, record_id, occurred_at)
+    insert into occurrences (account_id, position, kind, user_id, record_id, project_id, previous_project_id, fields,
+      is_silent, occurred_at)
     select facts.account_id, positions.position - facts.back, facts.kind, facts.user_id, facts.record_id,
-      positions.occurred_at
+      facts.project_id, facts.previous_project_id, facts.fields, facts.is_silent, positions.occurred_at
     from facts join positions on positions.account_id = facts.account_id`,
 );
 
 /**
- * Enqueues deliveries like the query of `buildEnqueueQuery`, but for the feed positions that this transaction has
- * allocated.
+ * Fans the occurrences out: enqueues one pending delivery for each live hook that reports an occurrence (C14, X11). The
+ * deliveries belong to the user of the hook, not to the user who caused the occurrence.
  */
 const insertPendingDeliveries = prepareForOccurrences(
-  (factsCte) => sql<NewPendingDelivery>`
+  (queries, factsCte) => sql<NewPendingDelivery>`
     with ${factsCte}
-    insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
-    select facts.account_id, facts.user_id, hooks.hook_id, positions.position - facts.back, facts.kind, facts.record_id,
-      facts.now
-    from facts join positions on positions.account_id = facts.account_id
-      join hooks on hooks.account_id = facts.account_id and hooks.user_id = facts.user_id and hooks.kind = facts.kind
-        and hooks.date_ended is null
+    insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, fields, created_at)
+    select facts.account_id, subscriptions.user_id, subscriptions.hook_id, positions.position - facts.back, facts.kind,
+      facts.record_id, facts.fields, facts.now
+    from facts join positions on positions.account_id = facts.account_id ${joinSubscriptions(queries)}
     order by facts.account_id, facts.back desc
-    returning hook_id, delivery_id, position, kind, record_id, created_at`,
+    returning hook_id, delivery_id, position, kind, record_id, fields, created_at`,
 );
+
+const selectReportingHook = prepareForOccurrences(
+  (queries, factsCte) => sql<{ hook_id: number }>`
+    with ${factsCte}
+    select subscriptions.hook_id from facts ${joinSubscriptions(queries)} limit 1`,
+);
+
+/** Throws `pending_quota_exceeded` if a live hook would get a delivery of any of these occurrences. */
+async function requireNothingToEnqueue(queries: Queries, facts: readonly Fact[]): Promise<void> {
+  if ((await selectReportingHook(queries, facts)).length > 0) throw createPendingQuotaProblem();
+}
 
 /** The occurrences that one write has recorded. */
 type AccountOccurrences = {
@@ -136,7 +200,10 @@ export function recordOccurrences(write: AccountWrite, occurrences: readonly New
   if (occurrences.length === 0) return;
   const tx = AccountWrite.transactionOf(write);
   const { accountId, now } = write;
-  if (!write.mayEnqueue) tx.commitIf(requireNothingToEnqueue(tx.queries, accountId, occurrences));
+  if (!write.mayEnqueue) {
+    const facts = occurrences.map((occurrence) => toFact({ ...occurrence, accountId, distanceFromLast: 0, now }));
+    tx.commitIf(requireNothingToEnqueue(tx.queries, facts));
+  }
   tx.beforeCommit(insertOccurrencesAndDeliveries, { accountId, now, occurrences });
   tx.events.addAccountsWithOccurrences([accountId]);
 }
@@ -158,15 +225,15 @@ const insertOccurrencesAndDeliveries: BeforeCommitAction<AccountOccurrences> = a
       now: Math.max(...accountBatches.map(({ now }) => now)),
     };
   });
-  const placedOccurrences = accountAllocations.flatMap(({ accountId, occurrences, count, now }) =>
-    occurrences.map((occurrence, index) => ({ ...occurrence, accountId, distanceFromLast: count - 1 - index, now })),
+  const facts = accountAllocations.flatMap(({ accountId, occurrences, count, now }) =>
+    occurrences.map((occurrence, index) =>
+      toFact({ ...occurrence, accountId, distanceFromLast: count - 1 - index, now }),
+    ),
   );
-  // Kinds that no hook can subscribe to are not enqueued.
-  const subscribableOccurrences = placedOccurrences.filter(({ kind }) => kindDefinitions[kind].isSubscribable);
   const [allocatedAccounts, , newPendingDeliveries] = await Promise.all([
     allocatePositions(queries, accountAllocations, {}),
-    insertOccurrences(queries, placedOccurrences),
-    insertPendingDeliveries(queries, subscribableOccurrences),
+    insertOccurrences(queries, facts),
+    insertPendingDeliveries(queries, facts),
   ]);
   if (allocatedAccounts.length !== accountAllocations.length) throw new Error('an account has no position');
   events.addPendingDeliveries(newPendingDeliveries);

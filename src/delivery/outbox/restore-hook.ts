@@ -1,17 +1,25 @@
 import { sql } from 'kysely';
+import { splitIntoBatches } from '../../async/batches.ts';
 import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
-import { buildEnqueueQuery, createPendingQuotaProblem } from './enqueue-deliveries.ts';
+import { buildEnqueueMissedQuery, createPendingQuotaProblem } from './enqueue-deliveries.ts';
+import { buildReportedCondition, insertSubscriptions, type SubscribedHook } from './subscriptions.ts';
+
+/** The columns of an ended hook that its restoration needs. */
+type EndedHook = SubscribedHook & {
+  readonly ended_reason: string;
+  /** The feed position of the account when the hook ended. */
+  readonly ended_position: number | null;
+};
 
 /**
  * Restores an ended hook (X1): resets its failures and enqueues deliveries of the occurrences since its end. Deliveries
  * that were pending when it ended are still pending. The caller must have reserved the target of the hook.
- *
- * @param endedPosition the feed position of the account when the hook ended
  */
-export async function restoreHook(write: AccountWrite, hookId: number, endedPosition: number): Promise<void> {
+export async function restoreHook(write: AccountWrite, hook: EndedHook): Promise<void> {
+  const { hook_id: hookId, ended_position: endedPosition } = hook;
   if (!write.mayEnqueue) throw createPendingQuotaProblem();
   await write
     .updateTable('hooks')
@@ -27,12 +35,17 @@ export async function restoreHook(write: AccountWrite, hookId: number, endedPosi
     })
     .where('hook_id', '=', hookId)
     .execute();
+  await insertSubscriptions(write, hook);
   const { queries, events } = AccountWrite.transactionOf(write);
-  await buildEnqueueQuery(
-    queries,
-    { accountId: write.accountId, firstPosition: endedPosition + 1, createdAt: write.now },
-    hookId,
-  ).execute();
+  // Occurrences while its user had lost the role are not reported (X11).
+  if (hook.ended_reason !== 'role_lost')
+    await buildEnqueueMissedQuery(queries, {
+      accountId: write.accountId,
+      hookId,
+      firstPosition: (endedPosition ?? 0) + 1,
+      createdAt: write.now,
+      reportedCondition: buildReportedCondition(hook),
+    }).execute();
   events.addPendingHooks([hookId]);
 }
 
@@ -72,18 +85,35 @@ export async function requestRedelivery(
   write: AccountWrite,
   delivery: { deliveryId: number; hookId: number },
 ): Promise<void> {
+  await requestRedeliveries(write, delivery.hookId, [delivery.deliveryId]);
+}
+
+/** Enqueues one attempt of each of these deliveries of a hook, as `requestRedelivery` does (X13). */
+export async function requestRedeliveries(
+  write: AccountWrite,
+  hookId: number,
+  deliveryIds: readonly number[],
+): Promise<void> {
   const tx = AccountWrite.transactionOf(write);
   // Lock the hook, so that it stays live until the commit. On an ended hook, the attempt would only be made after the
   // hook is restored.
   const liveHookQuery = tx.queries
     .selectFrom('hooks')
     .select('hook_id')
-    .where('hook_id', '=', delivery.hookId)
+    .where('hook_id', '=', hookId)
     .where('date_ended', 'is', null);
   if ((await withRowLocks(tx.queries, liveHookQuery).execute()).length === 0) throw new Problem('hook_ended');
-  await write.insertRow('manual_attempts', { hook_id: delivery.hookId, delivery_id: delivery.deliveryId });
-  tx.events.addManualAttempts([delivery.hookId]);
+  for (const batch of splitIntoBatches(deliveryIds, REDELIVERIES_PER_STATEMENT))
+    await write
+      .insertInto(
+        'manual_attempts',
+        batch.map((deliveryId) => ({ hook_id: hookId, delivery_id: deliveryId })),
+      )
+      .execute();
+  tx.events.addManualAttempts([hookId]);
 }
+
+const REDELIVERIES_PER_STATEMENT = 1_000;
 
 /** Whether a live hook of any account has the target with this hash (C12). */
 export async function isTargetTaken(read: Queries, targetHash: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { errors } from 'undici';
 import { type Clock, startDeadline } from '../../clock.ts';
+import { toPrintable } from '../../control-characters.ts';
 import {
   type AttemptOutcome,
   type LocalError,
@@ -7,7 +8,7 @@ import {
   type TargetFailure,
   toLocalErrorIfPaused,
 } from '../dispatcher/retry-policy.ts';
-import { Connection, type ConnectionPool } from './connection-pool.ts';
+import { Connection, type ConnectionPool, ResponseText } from './connection-pool.ts';
 import { classifyConnectionError, DialError, dial, resolveAndCheckTarget } from './dial.ts';
 import { PauseMonitor } from './pause-monitor.ts';
 import type { SsrfGuard } from './ssrf-guard.ts';
@@ -17,8 +18,8 @@ export type AttemptRequest = {
   target: string;
   body: string;
   deliveryId: string;
-  /** Signature headers as alternating names and values; empty if the hook is not signed (X8). */
-  signatureHeaders?: readonly string[];
+  /** Further headers as alternating names and values (X8, X11). */
+  headers?: readonly string[];
   timeoutMs: number;
   /** Aborts the attempt: no more bytes are written, and the outcome is `stopped` if no outcome was known before. */
   signal: AbortSignal;
@@ -38,6 +39,8 @@ export type SendAttempt = (request: AttemptRequest) => Promise<AttemptOutcome>;
 
 const MAX_RESPONSE_BODY_BYTES = 16 * 1_024;
 const RESPONSE_BODY_TIMEOUT_MS = 1_000;
+/** How long the outcome of a failure waits for the body after the head. */
+const RESPONSE_TEXT_TIMEOUT_MS = 100;
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1_000;
 /** Time limit of DNS, less than the whole deadline, so that a silent resolver is not mistaken for a slow target. */
 const DNS_TIMEOUT_MS = 5_000;
@@ -159,6 +162,9 @@ function sendWebhook(
   let isCompleted = false;
   let isDelivered = false;
   let bodyByteCount = 0;
+  // A response other than 200, whose text is being received. Its status has already decided (C17).
+  let rejection: Extract<OutcomeWithoutDuration, { kind: 'answered' }> | undefined;
+  const responseText = new ResponseText();
 
   const settleWith = (result: OutcomeWithoutDuration | typeof STALE_CONNECTION) => {
     isCompleted = true;
@@ -175,8 +181,17 @@ function sendWebhook(
     connection.end();
   };
   const failWith = (result: TargetFailure | LocalError | typeof STALE_CONNECTION) => {
-    if (!isCompleted) settleWith(result);
+    if (!isCompleted) settleWith(rejection === undefined ? result : addText(rejection, responseText));
     closeConnection();
+  };
+  const finishRejection = () => {
+    if (rejection === undefined || isCompleted) return;
+    settleWith(addText(rejection, responseText));
+    dropRestOfBody();
+  };
+  // The body is read and dropped for up to a second, so that the target can finish its response (C21).
+  const dropRestOfBody = () => {
+    cancelTimer = clock.after(Math.min(RESPONSE_BODY_TIMEOUT_MS, getRemainingMs()), closeConnection);
   };
   const rejectAttempt = (error: unknown) => {
     reject(error);
@@ -196,7 +211,7 @@ function sendWebhook(
       path: connection.path,
       headers: [
         ...['content-type', 'application/json', 'user-agent', userAgent, 'webhook-id', request.deliveryId],
-        ...(request.signatureHeaders ?? []),
+        ...(request.headers ?? []),
       ],
       body: request.body,
       reset: request.connectionPool === undefined,
@@ -215,15 +230,23 @@ function sendWebhook(
         if (status < 200 || isCompleted) return;
         const retryAfterMs = parseRetryAfterMs(headers['retry-after'], clock.now());
         isDelivered = status === 200;
-        settleWith({ kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
-        // The body is read and dropped for up to a second, so that the target can finish its response (C21).
-        cancelTimer = clock.after(Math.min(RESPONSE_BODY_TIMEOUT_MS, getRemainingMs()), closeConnection);
+        const answer = { kind: 'answered', status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } as const;
+        if (isDelivered) {
+          settleWith(answer);
+          dropRestOfBody();
+          return;
+        }
+        rejection = answer;
+        cancelTimer();
+        cancelTimer = clock.after(Math.min(RESPONSE_TEXT_TIMEOUT_MS, getRemainingMs()), finishRejection);
       },
       onResponseData(_controller, chunk) {
         bodyByteCount += chunk.length;
+        if (rejection !== undefined && responseText.add(chunk)) finishRejection();
         if (bodyByteCount >= MAX_RESPONSE_BODY_BYTES) closeConnection();
       },
       onResponseEnd() {
+        finishRejection();
         // The connection is kept only after a 200: after any other status, the next attempt comes much later.
         if (request.connectionPool === undefined || !isDelivered) closeConnection();
         else {
@@ -245,6 +268,13 @@ function sendWebhook(
     },
   );
   return promise;
+}
+
+function addText(
+  rejection: Extract<OutcomeWithoutDuration, { kind: 'answered' }>,
+  text: ResponseText,
+): OutcomeWithoutDuration {
+  return { ...rejection, responseText: toPrintable(text.toString()) };
 }
 
 /** Parses `Retry-After` to milliseconds, 0 to 24 h (C18). Returns undefined if it is absent or malformed. */

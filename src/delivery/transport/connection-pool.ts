@@ -228,3 +228,25 @@ export class ResponseLimiter {
     return INTERIM_PATTERN.test(responseStart + SAMPLE_INTERIM_START.slice(responseStart.length));
   }
 }
+
+/** Maximum bytes of the body of a failure that are kept (C21). */
+const MAX_RESPONSE_TEXT_BYTES = 1_024;
+
+/** The beginning of a response body. */
+export class ResponseText {
+  readonly #chunks: Buffer[] = [];
+  #byteCount = 0;
+
+  /** Adds a chunk. Returns whether MAX_RESPONSE_TEXT_BYTES are reached. */
+  add(chunk: Buffer): boolean {
+    const keptChunk = chunk.subarray(0, MAX_RESPONSE_TEXT_BYTES - this.#byteCount);
+    this.#chunks.push(keptChunk);
+    this.#byteCount += keptChunk.length;
+    return this.#byteCount >= MAX_RESPONSE_TEXT_BYTES;
+  }
+
+  /** Returns the text. A character that the limit has cut is left out. */
+  toString(): string {
+    return new TextDecoder().decode(Buffer.concat(this.#chunks), { stream: true });
+  }
+}

@@ -71,35 +71,3 @@ function computeSignature(secret: string, content: string): string {
   const keyBytes = Buffer.from(secret.slice(SIGNING_SECRET_PREFIX.length), 'base64');
   return createHmac('sha256', keyBytes).update(content).digest('base64');
 }
-
-/** The secrets of one hook in memory. After a rotation they are stale until they are read again (X8). */
-export class CachedSecrets {
-  #current: readonly SigningSecret[];
-  #areStale = false;
-
-  constructor(secrets: readonly SigningSecret[]) {
-    this.#current = secrets;
-  }
-
-  /** The secrets, newest first. */
-  get current(): readonly SigningSecret[] {
-    return this.#current;
-  }
-
-  get areStale(): boolean {
-    return this.#areStale;
-  }
-
-  invalidate(): void {
-    this.#areStale = true;
-  }
-
-  async read(findSecrets: () => Promise<readonly SigningSecret[]>): Promise<void> {
-    // Cleared before the read, so that a rotation that commits during the read makes the secrets stale again.
-    this.#areStale = false;
-    this.#current = await findSecrets().catch((error: unknown) => {
-      this.#areStale = true;
-      throw error;
-    });
-  }
-}

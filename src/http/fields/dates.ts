@@ -172,3 +172,20 @@ function isNoDate(value: unknown): boolean {
 /** A timestamp in UTC that the service writes; `0000-00-00 00:00:00` for null. */
 export const readOnlyTimestamp = (description: string) =>
   readOnlyField<number | null>(description, formatTimestamp, DATE_TIME_SCHEMA);
+
+/** A required time in UTC: `YYYY-MM-DD HH:MM:SS`, or `yyyymmdd` for midnight. Stored as milliseconds since the epoch. */
+export const utcTime = (description: string) =>
+  writableField<number>(
+    {
+      description: `${description} Accepts yyyymmdd or YYYY-MM-DD HH:MM:SS.`,
+      inputSchema: { type: 'string', format: 'calendar-time' },
+      errorMessage: INVALID_TIME_MESSAGE,
+      parse(value) {
+        const time = typeof value === 'string' ? parseCalendarTime(value) : undefined;
+        return time === undefined ? undefined : Date.parse(`${time.replace(' ', 'T')}Z`);
+      },
+      serialize: formatTimestamp,
+      outputSchema: DATE_TIME_SCHEMA,
+    },
+    undefined,
+  );

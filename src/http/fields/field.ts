@@ -118,6 +118,18 @@ export function maxLengthOf(field: Field | undefined): number {
   return max;
 }
 
+/** Returns the names of the fields that differ between two stored rows, except `date_modified`, which always changes. */
+export function findChangedFields(
+  fields: Fields,
+  oldRow: Readonly<Record<string, unknown>>,
+  newRow: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  return Object.entries(fields)
+    .filter(([, { mode }]) => mode === 'writable' || mode === 'readOnly')
+    .map(([name]) => name)
+    .filter((name) => name !== 'date_modified' && JSON.stringify(oldRow[name]) !== JSON.stringify(newRow[name]));
+}
+
 /** Serializes a stored row to a record, with the fields in the order of their definition. */
 export function serializeRecord<F extends Fields>(fields: F, row: StoredRecordOf<F>): Record<string, unknown> {
   const record: Record<string, unknown> = {};

@@ -57,6 +57,10 @@ export const readOnlyEnumList = (description: string, values: readonly string[],
     items: createEnumSchema(values, title),
   });
 
+/** A list of texts that the service writes. */
+export const readOnlyTexts = (description: string) =>
+  readOnlyField<readonly string[]>(description, (list) => list, { type: 'array', items: STRING_SCHEMA });
+
 export type TextOptions = {
   description: string;
   maxLength: number;

@@ -171,6 +171,8 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     /** Input fields, if they differ from the output fields. */
     inputFields?: T;
     recordedKinds: readonly string[];
+    /** Checks the input before the transaction. */
+    prepare?: (caller: Caller, input: ChangeInput<T>) => Promise<void>;
     handle: (
       write: AccountWrite,
       caller: Caller,
@@ -179,6 +181,7 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     ) => Promise<StoredRecordOf<F>>;
   },
 ): Route {
+  const { prepare } = definition;
   const bodySpec = createChangeBodySpec(definition.inputFields ?? definition.fields) as BodySpec<ChangeInput<T>>;
   return {
     ...routeHeadOf(definition),
@@ -191,6 +194,7 @@ export function defineUpdateRoute<Path extends string, F extends Fields, T exten
     supportsPreconditions: true,
     mode: 'write',
     lockMode: 'exclusive',
+    ...(prepare && { prepare: (caller: Caller, input: RouteInput) => prepare(caller, bodySpec.parse(input.body)) }),
     async run(write, caller, input) {
       return {
         body: {

@@ -1,10 +1,12 @@
+import { type SqlBool, sql } from 'kysely';
 import {
   buildResourceUrl,
   type DeliveryKind,
-  kindDefinitions,
   type OccurrenceKind,
+  occurrenceKinds,
   resourceTypeOf,
 } from '../../delivery/outbox/event-kinds.ts';
+import { ALL_KINDS, hookScopes } from '../../delivery/outbox/subscriptions.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import { createRecordSchema, parseId, type StoredRecordOf, serializeRecord } from '../../http/fields/field.ts';
 import { ownRecordId, readOnlyId, readOnlyRecords } from '../../http/fields/reference-fields.ts';
@@ -18,7 +20,7 @@ import {
   type QueryParameter,
 } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
-import type { Caller } from '../../permissions.ts';
+import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import {
   deliveryStates,
@@ -28,6 +30,7 @@ import {
 } from '../deliveries/deliveries.ts';
 import { getHook } from '../hooks/actions.ts';
 import {
+  kindsParameter,
   type Occurrence,
   resolveVisibility,
   selectOccurrences,
@@ -56,7 +59,7 @@ type ActivityDeliveryRow = StoredRecordOf<typeof activityDeliveryFields>;
 /** Response fields of an activity entry: an occurrence with its deliveries. */
 const activityFields = {
   cursor: ownRecordId('Its position in the feed.'),
-  kind: readOnlyEnum('What happened.', Object.keys(kindDefinitions)),
+  kind: readOnlyEnum('What happened.', occurrenceKinds),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
   user_id: readOnlyId('The user who caused it.'),
@@ -85,9 +88,10 @@ const activityParameters = {
       return limit === undefined ? undefined : Math.min(limit, MAX_ENTRIES_PER_PAGE);
     },
   } as QueryParameter<number>,
-  kind: enumParameter('Only this kind.', Object.keys(kindDefinitions) as OccurrenceKind[]),
+  kind: kindsParameter('Only these kinds, separated by commas.'),
   hook_id: idParameter('Only occurrences with a delivery to this hook; needs access to the hook.'),
-  scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
+  project_id: idParameter('Only what happened to this project and the records in it.'),
+  scope: enumParameter('own: your occurrences; project: those in the project; account: all, for admins.', hookScopes),
 };
 
 /** Maximum number of feed positions that one call scans for entries that the caller may see. */
@@ -130,11 +134,10 @@ async function listActivity(
   const { position } = await view.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
   const beforePosition = Math.min(parameterValues.before ?? position + 1, position + 1);
   const occurrencePage = await loadOccurrencesBefore(view, visibility, beforePosition, limit);
-  const { deliveriesByPosition, firstCompletePosition } = await loadDeliveries(
-    view,
-    occurrencePage.occurrences,
+  const { deliveriesByPosition, firstCompletePosition } = await loadDeliveries(view, occurrencePage.occurrences, {
     hookId,
-  );
+    userId: isAdmin(caller) ? undefined : caller.userId,
+  });
   const completeOccurrences = occurrencePage.occurrences.filter(
     (occurrence, index) => index === 0 || occurrence.position >= firstCompletePosition,
   );
@@ -155,8 +158,8 @@ type TimeLimitedVisibility = Visibility & {
 };
 
 /**
- * Returns the occurrences that a hook may have delivered: those that its user caused, of its kind, during its lifetime.
- * A caller who may see the hook may also see these occurrences.
+ * Returns the occurrences that a hook may have delivered: of its kinds and its scope, during its lifetime. A caller who
+ * may see the hook may also see these occurrences.
  */
 async function loadHookVisibility(
   view: AccountView,
@@ -165,10 +168,13 @@ async function loadHookVisibility(
   hookId: number,
 ): Promise<TimeLimitedVisibility> {
   const { kinds } = resolveVisibility(caller, parameterValues);
-  const { user_id: userId, event, date_created: createdAt, date_ended: endedAt } = await getHook(view, caller, hookId);
+  const hook = await getHook(view, caller, hookId);
+  const { date_created: createdAt, date_ended: endedAt } = hook;
+  const reportsAllKinds = hook.events.includes(ALL_KINDS);
   return {
-    userId: userId ?? 0,
-    kinds: new Set([event ?? ''].filter((kind) => kinds.has(kind))),
+    userId: hook.scope === 'own' ? (hook.user_id ?? 0) : undefined,
+    projectId: hook.scope === 'project' ? (hook.project_id ?? 0) : undefined,
+    kinds: new Set([...kinds].filter((kind) => reportsAllKinds || hook.events.includes(kind))),
     minOccurredAt: (createdAt ?? 0) - MAX_CLOCK_SKEW_MS,
     maxOccurredAt: endedAt === null ? undefined : endedAt + MAX_CLOCK_SKEW_MS,
   };
@@ -191,7 +197,7 @@ async function loadOccurrencesBefore(
 
 async function loadOccurrencesBetween(
   view: AccountView,
-  { userId, kinds, minOccurredAt, maxOccurredAt }: TimeLimitedVisibility,
+  { userId, projectId, kinds, minOccurredAt, maxOccurredAt }: TimeLimitedVisibility,
   minPosition: number,
   beforePosition: number,
   limit: number,
@@ -202,6 +208,8 @@ async function loadOccurrencesBetween(
     .where('occurrences.position', '>=', minPosition)
     .where('occurrences.kind', 'in', [...kinds]);
   if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
+  if (projectId !== undefined)
+    query = query.where(sql<SqlBool>`${projectId} in (occurrences.project_id, occurrences.previous_project_id)`);
   if (minOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '>=', minOccurredAt);
   if (maxOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '<=', maxOccurredAt);
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
@@ -225,6 +233,9 @@ async function isLastPage(
 
 type DeliveriesByPosition = ReadonlyMap<number, readonly ActivityDeliveryRow[]>;
 
+/** Which deliveries to load: those of one hook, and those of the hooks of one user; undefined for all. */
+type DeliverySelection = { readonly hookId: number | undefined; readonly userId: number | undefined };
+
 /**
  * Loads the deliveries of occurrences, grouped by feed position. Deliveries of positions below `firstCompletePosition`
  * may be missing.
@@ -232,13 +243,13 @@ type DeliveriesByPosition = ReadonlyMap<number, readonly ActivityDeliveryRow[]>;
 async function loadDeliveries(
   view: AccountView,
   occurrences: readonly Occurrence[],
-  hookId: number | undefined,
+  selection: DeliverySelection,
 ): Promise<{ deliveriesByPosition: DeliveriesByPosition; firstCompletePosition: number }> {
   if (occurrences.length === 0) return { deliveriesByPosition: new Map(), firstCompletePosition: 0 };
   const positions = occurrences.map(({ position }) => position);
   const [pendingRows, finalizedRows] = [
-    await loadPendingDeliveries(view, positions, hookId),
-    await loadFinalizedDeliveries(view, positions, hookId),
+    await loadPendingDeliveries(view, positions, selection),
+    await loadFinalizedDeliveries(view, positions, selection),
   ];
   const firstCompletePosition = Math.max(...[pendingRows, finalizedRows].map(findFirstCompletePosition));
   const foundDeliveries = [...pendingRows, ...finalizedRows].sort((one, other) => one.id - other.id);
@@ -284,20 +295,26 @@ function findFirstCompletePosition(rows: readonly { readonly position: number | 
   return rows.length < MAX_DELIVERIES_PER_PAGE ? 0 : (rows.at(-1)?.position ?? 0) + 1;
 }
 
-function loadPendingDeliveries(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+function loadPendingDeliveries(view: AccountView, positions: readonly number[], { hookId, userId }: DeliverySelection) {
   let query = selectPendingDeliveries(view)
     .select(['pending_deliveries.position', 'hooks.target as target_url'])
     .where('pending_deliveries.position', 'in', positions);
   if (hookId !== undefined) query = query.where('pending_deliveries.hook_id', '=', hookId);
+  if (userId !== undefined) query = query.where('pending_deliveries.user_id', '=', userId);
   return query.orderBy('pending_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 
-function loadFinalizedDeliveries(view: AccountView, positions: readonly number[], hookId: number | undefined) {
+function loadFinalizedDeliveries(
+  view: AccountView,
+  positions: readonly number[],
+  { hookId, userId }: DeliverySelection,
+) {
   let query = selectFinalizedDeliveries(view)
     .leftJoin('hooks', 'hooks.hook_id', 'finalized_deliveries.hook_id')
     .select(['finalized_deliveries.position', 'hooks.target as target_url'])
     .where('finalized_deliveries.position', 'in', positions);
   if (hookId !== undefined) query = query.where('finalized_deliveries.hook_id', '=', hookId);
+  if (userId !== undefined) query = query.where('finalized_deliveries.user_id', '=', userId);
   return query.orderBy('finalized_deliveries.position', 'desc').limit(MAX_DELIVERIES_PER_PAGE).execute();
 }
 

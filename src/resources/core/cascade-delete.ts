@@ -4,7 +4,7 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { canHaveAssignees, removeAssignees } from './assignments.ts';
 import { relationsTo } from './references.ts';
-import { loadIdBatches, resourceTables, type StandardResourceType } from './resource-tables.ts';
+import { findProjects, loadIdBatches, resourceTables, type StandardResourceType } from './resource-tables.ts';
 
 /**
  * Deletes a record and the records that belong to it. References from other records are cleared (C34).
@@ -51,6 +51,7 @@ async function deleteSelectedRecords(
   const [kind, { key }] = [`deleted_${resourceType}` as const, resourceTypes[resourceType]];
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
+    const findProject = await findProjects(write, resourceType, ids);
     /** Ids of records of the same type, such as replies, whose deletion the cascade has already recorded. */
     const recordedIds = new Set<number>();
     for (const { referringType, field, onDelete } of relationsTo(resourceType)) {
@@ -66,7 +67,9 @@ async function deleteSelectedRecords(
     if (canHaveAssignees(resourceType)) await removeAssignees(write, resourceType, ids);
     await write.deleteFromDynamic(resourceTables[resourceType]).where(key, 'in', ids).execute();
     const unrecordedIds = ids.filter((id) => !recordedIds.has(id));
-    occurrences.push(...toOccurrences(kind, unrecordedIds, caller));
+    occurrences.push(
+      ...unrecordedIds.map((id) => ({ kind, recordId: id, userId: caller.userId, projectId: findProject(id) })),
+    );
   }
   return occurrences;
 }
@@ -80,15 +83,22 @@ async function clearReferences(
   const { resourceType, column, values } = selection;
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
+    const findProject = await findProjects(write, resourceType, ids);
     await write
       .updateDynamic(resourceTables[resourceType])
       .set({ [column]: 0, date_modified: write.now })
       .where(resourceTypes[resourceType].key, 'in', ids)
       .execute();
-    occurrences.push(...toOccurrences(`changed_${resourceType}`, ids, caller));
+    for (const id of ids) {
+      const projectId = findProject(id);
+      occurrences.push({
+        kind: `changed_${resourceType}`,
+        recordId: id,
+        userId: caller.userId,
+        fields: [column],
+        ...(column === 'project_id' ? { previousProjectId: projectId } : { projectId }),
+      });
+    }
   }
   return occurrences;
 }
-
-const toOccurrences = (kind: OccurrenceKind, ids: readonly number[], { userId }: Caller): NewOccurrence[] =>
-  ids.map((recordId) => ({ kind, recordId, userId }));

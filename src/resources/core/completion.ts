@@ -28,6 +28,11 @@ export function toCompletionColumns<G extends CompletionInput>(
   return { ...columns, completed: oldCompletion.completed, date_completed: oldCompletion.date_completed };
 }
 
+/** Whether a change reopens a completed record (X11). */
+export function isReopened(oldCompletion: StoredCompletion, newValues: { readonly completed?: unknown }): boolean {
+  return oldCompletion.completed === 1 && newValues.completed === 0;
+}
+
 /** Whether a change completes an open record. Only such a change is recorded as a completion (C33). */
 export function isNewlyCompleted(
   oldCompletion: StoredCompletion,

@@ -1,9 +1,10 @@
-import { type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
+import { isOccurrenceKind, type OccurrenceKind, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
 import { type NewOccurrence, recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import {
   type ChangeInput,
   type CreationInput,
   type Fields,
+  findChangedFields,
   maxLengthOf,
   type StoredRecordOf,
 } from '../../http/fields/field.ts';
@@ -54,12 +55,15 @@ export type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fi
     oldRecord: QueriedRecord<RecordFields> | undefined,
     view: AccountView,
   ) => ColumnValues | Promise<ColumnValues>;
-  /** Creates the occurrences (domain events) of a change. Without it, a change records only the kind `changed_…`. */
+  /**
+   * Creates the occurrences (domain events) of a change. Without it, a change records only `change`, an occurrence of the
+   * kind `changed_…`.
+   */
   readonly changeOccurrences?: {
     readonly kinds: readonly OccurrenceKind[];
     createOccurrences(
       write: AccountWrite,
-      caller: Caller,
+      change: NewOccurrence,
       oldRecord: QueriedRecord<RecordFields>,
       newValues: ColumnValues,
     ): Promise<NewOccurrence[]>;
@@ -85,8 +89,8 @@ type ListParameters<ListFilters extends Filters> = ListFilters & { order: QueryP
 /** Operations on the records of a resource, each in the caller's transaction. An unknown id throws 404. */
 export type ResourceOperations<Shape extends ResourceShape> = Shape & {
   readonly resourceType: StandardResourceType;
-  /** Event kinds (occurrence kinds) that a change and a deletion may record. */
-  readonly kinds: { readonly change: readonly OccurrenceKind[]; readonly remove: readonly OccurrenceKind[] };
+  /** Event kinds (occurrence kinds) that a creation, a change and a deletion may record. */
+  readonly kinds: { readonly [Operation in 'create' | 'change' | 'remove']: readonly OccurrenceKind[] };
   list(
     view: AccountView,
     parameterValues: ParsedParameters<Shape['parameters']>,
@@ -163,9 +167,11 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
     changeFields,
     parameters: { ...filters, ...(orderParameter && { order: orderParameter }) } as AnyOperations['parameters'],
     kinds: {
+      create: [`new_${resourceType}` as const, ...assignmentKindsOf(resourceType)],
       change: [
         ...getCascadedChangeKinds(resourceType, changeFields),
         ...(options.changeOccurrences?.kinds ?? [`changed_${resourceType}` as const]),
+        ...assignmentKindsOf(resourceType),
       ],
       remove: getCascadeDeleteKinds(resourceType),
     },
@@ -193,8 +199,13 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
       // A new record has no assignments, so an empty list needs no query.
       if (assignableType)
         await setAssignees(write, assignableType, recordId, { users: omitIfEmpty(users), teams: omitIfEmpty(teams) });
-      recordOccurrences(write, [{ kind: `new_${resourceType}`, recordId, userId: user_id }]);
-      return rowHasAllFields ? row : getRecord(write, recordId);
+      const record = rowHasAllFields ? row : await getRecord(write, recordId);
+      const occurrence = { recordId, userId: user_id, projectId: Number(record.project_id ?? 0) };
+      recordOccurrences(write, [
+        { ...occurrence, kind: `new_${resourceType}` },
+        ...createAssignmentOccurrences(resourceType, occurrence, {}, record),
+      ]);
+      return record;
     },
     async change(write, caller, recordId, { users, teams, user_id: requestedOwnerId, ...input }) {
       const fillInReferences = resolveReferences(write, resourceType, input);
@@ -210,12 +221,22 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         .executeTakeFirstOrThrow();
       if (assignableType) await setAssignees(write, assignableType, recordId, { users, teams } as Assignees);
       const cascadedOccurrences = await cascadeReferenceChanges(write, caller, resourceType, oldRecord, newValues);
-      const changeOccurrences = await options.changeOccurrences?.createOccurrences(write, caller, oldRecord, newValues);
+      const newRecord = rowHasAllFields ? row : await getRecord(write, recordId);
+      const change: NewOccurrence = {
+        kind: `changed_${resourceType}`,
+        recordId,
+        userId: caller.userId,
+        projectId: Number(newRecord.project_id ?? 0),
+        previousProjectId: Number(oldRecord.project_id ?? 0),
+        fields: findChangedFields(fields, oldRecord, newRecord),
+      };
+      const createOccurrences = options.changeOccurrences?.createOccurrences;
       recordOccurrences(write, [
         ...cascadedOccurrences,
-        ...(changeOccurrences ?? [{ kind: `changed_${resourceType}`, recordId, userId: caller.userId } as const]),
+        ...((await createOccurrences?.(write, change, oldRecord, newValues)) ?? [change]),
+        ...createAssignmentOccurrences(resourceType, change, oldRecord, newRecord),
       ]);
-      return rowHasAllFields ? row : getRecord(write, recordId);
+      return newRecord;
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);
@@ -225,6 +246,30 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
     },
   };
 }
+
+/**
+ * Returns the occurrence `assigned_…` if users or teams were assigned to a project, task or subtask (X11).
+ *
+ * @param occurrence record, user and project of the occurrence
+ */
+function createAssignmentOccurrences(
+  resourceType: StandardResourceType,
+  occurrence: Omit<NewOccurrence, 'kind'>,
+  oldRecord: ColumnValues,
+  newRecord: ColumnValues,
+): NewOccurrence[] {
+  const idsOf = (record: ColumnValues) => {
+    const { users = [], teams = [] } = record as Assignees;
+    return [...users.map(({ user_id }) => `user ${user_id}`), ...teams.map(({ team_id }) => `team ${team_id}`)];
+  };
+  const oldIds = new Set(idsOf(oldRecord));
+  const kinds = idsOf(newRecord).some((id) => !oldIds.has(id)) ? assignmentKindsOf(resourceType) : [];
+  return kinds.map((kind) => ({ ...occurrence, kind }));
+}
+
+/** Returns the event kind of an assignment, for resource types that have one. */
+const assignmentKindsOf = (resourceType: StandardResourceType): readonly OccurrenceKind[] =>
+  [`assigned_${resourceType}`].filter(isOccurrenceKind);
 
 /**
  * Minimum `maxLength`, in characters, of a long text. The sizes of long texts determine how a page is split into

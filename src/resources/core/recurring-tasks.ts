@@ -6,7 +6,7 @@ import type { AccountWrite } from '../../store/account-scope.ts';
 import { copyAssignees } from './assignments.ts';
 import { notCompletedColumns } from './completion.ts';
 import type { ColumnValues } from './references.ts';
-import { loadIdBatches, resourceTables } from './resource-tables.ts';
+import { findProjects, loadIdBatches, resourceTables } from './resource-tables.ts';
 
 type RecurringResourceType = 'task' | 'subtask';
 
@@ -91,11 +91,11 @@ async function insertOpenCopies(
   // Both databases assign ids in insertion order, but may return the rows in any order.
   const copyIds = createdRows.map((row) => Number(row[key])).sort((one, other) => one - other);
   await copyAssignees(write, resourceType, new Map(rows.map((row, index) => [Number(row[key]), copyIds[index] ?? 0])));
-  return rows.map((row, index) => ({
-    kind: `new_${resourceType}`,
-    recordId: copyIds[index] ?? 0,
-    userId: Number(row.user_id),
-  }));
+  const findProject = await findProjects(write, resourceType, copyIds);
+  return rows.map((row, index) => {
+    const recordId = copyIds[index] ?? 0;
+    return { kind: `new_${resourceType}`, recordId, userId: Number(row.user_id), projectId: findProject(recordId) };
+  });
 }
 
 /** Recurrence periods by their letter (C41). Start and due date of the next record are `months` and `days` later. */

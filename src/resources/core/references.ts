@@ -162,6 +162,9 @@ export async function cascadeReferenceChanges(
   for (const { referringType, field, copiedColumns = [] } of findAffectedRelations(resourceType, changes)) {
     const copiedEntries = copiedColumns.flatMap((column) => (column in changes ? [[column, changes[column]]] : []));
     const dependentColumns = await resolveReferences(write, referringType, Object.fromEntries(copiedEntries))();
+    const previousProjectId = Number(oldRecord.project_id ?? 0);
+    const projectId = Number(dependentColumns.project_id ?? previousProjectId);
+    const fields = Object.keys(dependentColumns);
     const recordId = Number(oldRecord[resourceTypes[resourceType].key]);
     for await (const ids of loadIdBatches(write, referringType, field, [recordId])) {
       await write
@@ -169,7 +172,8 @@ export async function cascadeReferenceChanges(
         .set({ ...dependentColumns, date_modified: write.now })
         .where(resourceTypes[referringType].key, 'in', ids)
         .execute();
-      occurrences.push(...ids.map((id): NewOccurrence => ({ kind: `changed_${referringType}`, recordId: id, userId })));
+      const change = { kind: `changed_${referringType}`, userId, fields, projectId, previousProjectId } as const;
+      occurrences.push(...ids.map((recordId) => ({ ...change, recordId })));
     }
   }
   return occurrences;

@@ -45,7 +45,7 @@ export function createResourceRoutes<Shape extends ResourceShape>(
     defineCreateRoute({
       ...pathAndDescription(parentKey === undefined ? collection : `${collection}/{${parentKey}}`, descriptions.create),
       ...writeOptions,
-      recordedKinds: [`new_${resourceType}`],
+      recordedKinds: kinds.create,
       location: { collectionPath: collection, idField: key },
       handle: (write, caller, input, ids) =>
         operations.create(write, caller, input, parentKey === undefined ? undefined : readPathId(ids, parentKey)),

@@ -36,6 +36,38 @@ export const resourceTables = mapResources(tableNameOf) as TableByResource;
 export const idColumnOf = (resourceType: StandardResourceType) =>
   `${resourceTables[resourceType]}.${resourceTypes[resourceType].key}` as const;
 
+/** For each resource type whose records are in a project, the column with it, and whether the record's task has it. */
+const projectColumns: Partial<Record<StandardResourceType, { readonly column: string; readonly isOfTask?: true }>> = {
+  project: { column: 'projects.project_id' },
+  task: { column: 'tasks.project_id' },
+  event: { column: 'events.project_id' },
+  comment: { column: 'comments.project_id' },
+  subtask: { column: 'tasks.project_id', isOfTask: true },
+  time_entry: { column: 'tasks.project_id', isOfTask: true },
+};
+
+/**
+ * Returns a function that finds the project of each of these records: the record itself, if it is a project; 0 for
+ * none.
+ */
+export async function findProjects(
+  view: AccountView,
+  resourceType: StandardResourceType,
+  ids: readonly number[],
+): Promise<(id: number) => number> {
+  const project = projectColumns[resourceType];
+  if (project === undefined || ids.length === 0) return () => 0;
+  const [table, idColumn] = [resourceTables[resourceType], idColumnOf(resourceType)];
+  const query = view.selectFromDynamic(table).where(idColumn, 'in', ids);
+  const joinedQuery = project.isOfTask ? query.innerJoin('tasks', 'tasks.task_id', `${table}.task_id`) : query;
+  const rows = await joinedQuery
+    .select([`${idColumn} as id`, `${project.column} as project_id`])
+    .$castTo<{ id: number; project_id: number }>()
+    .execute();
+  const projectsById = new Map(rows.map((row) => [row.id, row.project_id]));
+  return (id) => projectsById.get(id) ?? 0;
+}
+
 /**
  * Number of records per batch. On SQLite, a statement over all records of an account would block the event loop for too
  * long.

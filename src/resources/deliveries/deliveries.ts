@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import { DELIVERED_OUTCOME, localErrorOutcomes } from '../../delivery/dispatcher/retry-policy.ts';
-import { buildResourceUrl, type DeliveryKind, hookKinds } from '../../delivery/outbox/event-kinds.ts';
+import { buildResourceUrl, type DeliveryKind, occurrenceKinds } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
@@ -23,7 +23,7 @@ export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] 
 export const deliveryFields = {
   id: ownRecordId('Identifier of the delivery; its Webhook-Id in every attempt.'),
   hook_id: readOnlyId('The hook.'),
-  event: readOnlyEnum('The kind of occurrence, or test.', [...hookKinds, 'test']),
+  event: readOnlyEnum('The kind of occurrence, or test.', [...occurrenceKinds, 'test']),
   resource_url: readOnlyText('The address of the record, as in the notification.'),
   state: readOnlyEnum(
     'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
@@ -40,6 +40,7 @@ const attemptFields = {
   milliseconds: readOnlyDigits('Duration in milliseconds.'),
   counted: readOnlyFlag('Whether it counted as a failure.'),
   reason: readOnlyText('Explanation.'),
+  response: readOnlyText('The first KiB of the response of a failed attempt; control characters are replaced.'),
 };
 
 /** Maximum number of attempts in the response for one delivery. If there are more, the last attempts are returned. */
@@ -225,6 +226,7 @@ export async function getDelivery(
       'attempts.milliseconds',
       'attempts.counted',
       'attempts.reason',
+      'attempts.response',
     ])
     .where('attempts.delivery_id', '=', deliveryId)
     .orderBy('attempts.attempt_id', 'desc')

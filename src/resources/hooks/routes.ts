@@ -3,24 +3,39 @@ import type { SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
 import { createCreationBodySpec } from '../../http/fields/field.ts';
 import {
   defineActionRoute,
+  defineCreateRoute,
   defineDeleteRoute,
   defineGetRoute,
   defineListRoute,
+  defineUpdateRoute,
 } from '../../http/routes/define-routes.ts';
 import type { Route } from '../../http/routes/route.ts';
 import type { Log } from '../../log.ts';
+import type { Caller } from '../../permissions.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';
 import {
+  changeHook,
   getHook,
   listHooks,
+  replayHook,
   requestHookTest,
   requireAllowedTarget,
+  resolveEvents,
   restoreEndedHook,
   subscribe,
   unsubscribe,
 } from './actions.ts';
-import { hookFields, hookFilters, hookInputFields, ownerParameter, subscriptionResponseSchema } from './schema.ts';
+import {
+  hookFields,
+  hookFilters,
+  hookInputFields,
+  ownerParameter,
+  replayFields,
+  replayInputFields,
+  requiredEventField,
+  subscriptionResponseSchema,
+} from './schema.ts';
 
 /** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
 export type Quotas = { readonly maxLiveHooks: number | undefined; readonly maxPendingDeliveries: number | undefined };
@@ -38,9 +53,17 @@ const NO_QUOTAS: Quotas = { maxLiveHooks: undefined, maxPendingDeliveries: undef
 export function createHookRoutes(deps: HookDeps): readonly Route[] {
   const { guard, log, baseUrl, enqueueAlerts = skipHookAlerts, quotas = NO_QUOTAS } = deps;
   const bodySpec = createCreationBodySpec(hookInputFields);
+  // Without `events`, the specification requires `event`.
+  const eventBodySpec = createCreationBodySpec({ ...hookInputFields, event: requiredEventField });
+  const parseSubscription = (body: unknown) =>
+    (typeof body === 'object' && body !== null && 'events' in body ? bodySpec : eventBodySpec).parse(body);
   const hookQuotaProblems: ProblemCode[] = quotas.maxLiveHooks === undefined ? [] : ['too_many_hooks'];
   const pendingQuotaProblems: ProblemCode[] =
     quotas.maxPendingDeliveries === undefined ? [] : ['pending_quota_exceeded'];
+  const checkTarget = (caller: Caller, target: string) =>
+    requireAllowedTarget(guard, target, (explanation) =>
+      log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
+    );
   return [
     defineListRoute({
       path: '/hooks',
@@ -53,7 +76,7 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
     {
       method: 'POST',
       path: '/hooks',
-      description: 'Subscribes a target to a kind of occurrence.',
+      description: 'Subscribes a target to kinds of occurrences.',
       permission: 'hooks:write',
       parameters: {},
       bodySchema: bodySpec.schema,
@@ -65,12 +88,13 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       mode: 'write',
       // With a hook quota, the lock is exclusive. Otherwise, two concurrent requests could both pass the check.
       lockMode: quotas.maxLiveHooks === undefined ? 'shared' : 'exclusive',
-      prepare: (caller, { body }) =>
-        requireAllowedTarget(guard, caller, bodySpec.parse(body), (explanation) =>
-          log.warn({ event: 'target.forbidden', account_id: caller.accountId, user_id: caller.userId, explanation }),
-        ),
+      prepare(caller, { body }) {
+        const input = parseSubscription(body);
+        resolveEvents(caller, input);
+        return checkTarget(caller, input.target_url);
+      },
       async run(write, caller, { body }) {
-        const id = await subscribe(write, caller, bodySpec.parse(body), quotas.maxLiveHooks);
+        const id = await subscribe(write, caller, parseSubscription(body), quotas.maxLiveHooks);
         return { body: { id: String(id) }, createdPath: `/hooks/${id}` };
       },
     },
@@ -81,6 +105,34 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       fields: hookFields,
       handle: (view, caller, ids) => getHook(view, caller, ids.hook_id),
     }),
+    defineUpdateRoute({
+      path: '/hooks/{hook_id}',
+      description: 'Changes a hook. After the response no new attempt uses its old settings.',
+      permission: 'hooks:write',
+      fields: hookFields,
+      inputFields: hookInputFields,
+      recordedKinds: [],
+      problems: ['target_taken', 'hook_ended'],
+      async prepare(caller, { target_url: target }) {
+        if (target !== undefined) await checkTarget(caller, target);
+      },
+      handle: (write, caller, input, ids) => changeHook(write, caller, ids.hook_id, input),
+    }),
+    {
+      ...defineCreateRoute({
+        path: '/hooks/{hook_id}/replay',
+        description: 'Sends the deliveries of a time interval again, each with its Webhook-Id. Failures do not count.',
+        permission: 'hooks:write',
+        fields: replayFields,
+        inputFields: replayInputFields,
+        recordedKinds: [],
+        lockMode: 'exclusive',
+        location: { collectionPath: '/hooks', idField: 'hook_id' },
+        problems: ['hook_ended', 'hook_disabled'],
+        handle: (write, caller, input, ids) => replayHook(write, caller, ids.hook_id, input),
+      }),
+      status: 202,
+    },
     defineDeleteRoute({
       path: '/hooks/{hook_id}',
       description: 'Unsubscribes. After the answer no new attempt begins.',
@@ -103,7 +155,7 @@ export function createHookRoutes(deps: HookDeps): readonly Route[] {
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended', ...pendingQuotaProblems],
+      problems: ['hook_ended', 'hook_disabled', ...pendingQuotaProblems],
       handle: (write, caller, ids) => requestHookTest(write, caller, ids.hook_id, baseUrl()),
     }),
   ];

@@ -1,5 +1,5 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { setSigningSecrets } from '../../delivery/outbox/rotate-secrets.ts';
+import { setSigningSecrets } from '../../delivery/outbox/change-settings.ts';
 import { addSecret, findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
 import { formatTimestamp, readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { CreationInput, StoredRecordOf } from '../../http/fields/field.ts';

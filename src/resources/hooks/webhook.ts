@@ -1,3 +1,4 @@
+import { occurrenceKinds } from '../../delivery/outbox/event-kinds.ts';
 import type { Webhook } from '../../http/routes/openapi.ts';
 
 /** The webhook that targets receive, as the OpenAPI document describes it (C15). */
@@ -14,6 +15,22 @@ export const webhooks: Readonly<Record<string, Webhook>> = {
         description: 'Identifier of the delivery, the same in every attempt.',
         schema: { type: 'string', pattern: '^\\d{1,16}$' },
         required: true,
+      },
+      {
+        name: 'Webhook-Event',
+        description: 'The kind of the occurrence, or test.',
+        schema: { type: 'string', enum: [...occurrenceKinds, 'test'] },
+        required: true,
+      },
+      {
+        name: 'Webhook-Cursor',
+        description: 'The position of the occurrence in the feed; absent for a test.',
+        schema: { type: 'string', pattern: '^\\d{1,16}$' },
+      },
+      {
+        name: 'Webhook-Fields',
+        description: 'For changed records: the names of the changed fields, separated by commas.',
+        schema: { type: 'string', pattern: '^[a-z0-9_]*(,[a-z0-9_]+)*$' },
       },
       { name: 'User-Agent', description: 'Carillon and its version.', schema: { type: 'string' }, required: true },
       {

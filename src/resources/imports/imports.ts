@@ -9,6 +9,7 @@ import {
   createParser,
   createRecordSchema,
   type Field,
+  findChangedFields,
   type JsonSchema,
   readOnlyField,
   type StoredRecordOf,
@@ -29,6 +30,7 @@ import { invalidInput } from '../../problems.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { timeZoneField } from '../calendars/calendars.ts';
 import { requireRecord } from '../core/references.ts';
+import { eventFields } from '../events/events.ts';
 
 /** Maximum length of a file in UTF-16 code units. MAX_IMPORT_BODY_BYTES also limits the JSON body with the file. */
 const MAX_FILE_LENGTH = 8 * 1_024 * 1_024;
@@ -183,19 +185,20 @@ async function importBatch(
   const differingEvents = existingEvents.filter(
     (event) => importedEntriesByEntryHash.get(event.entryHash)?.contentHash !== event.contentHash,
   );
-  const changedIds = await changeEvents(write, differingEvents, importedEntriesByEntryHash);
-  const userId = caller.userId;
-  // A silent import records creations as changed_event. No hook can subscribe to that kind, so no hook is notified, not
-  // even a hook that is restored later.
+  const changes = await changeEvents(write, differingEvents, importedEntriesByEntryHash);
+  const common = { userId: caller.userId, isSilent: silent === 1 };
+  // Followers of the feed know from earlier versions that a silent import records creations as changed_event.
   const creationKind = silent === 1 ? 'changed_event' : 'new_event';
   recordOccurrences(write, [
-    ...createdIds.map((recordId): NewOccurrence => ({ kind: creationKind, recordId, userId })),
-    ...changedIds.map((recordId): NewOccurrence => ({ kind: 'changed_event', recordId, userId })),
+    ...createdIds.map(
+      (recordId): NewOccurrence => ({ ...common, kind: creationKind, recordId, projectId: project_id }),
+    ),
+    ...changes.map((change): NewOccurrence => ({ ...common, ...change, kind: 'changed_event' })),
   ]);
   return {
     created: createdIds.length,
-    changed: changedIds.length,
-    unchanged: existingEvents.length - changedIds.length,
+    changed: changes.length,
+    unchanged: existingEvents.length - changes.length,
     deleted: events.length - createdIds.length - existingEvents.length,
   };
 }
@@ -259,15 +262,28 @@ function contentsKeyOf({
   return JSON.stringify([event_name, start_date, due_date]);
 }
 
+/** Changes events. Returns for each which record, in which project, and which of its fields has changed. */
 async function changeEvents(
   write: AccountWrite,
   events: readonly ParsedEvent[],
   importedEntriesByEntryHash: ReadonlyMap<string, ImportedEntry>,
-): Promise<readonly number[]> {
+): Promise<readonly Pick<NewOccurrence, 'recordId' | 'projectId' | 'fields'>[]> {
+  if (events.length === 0) return [];
   const changedEvents = events.map((event) => ({
     event,
     event_id: importedEntriesByEntryHash.get(event.entryHash)?.eventId ?? 0,
   }));
+  const oldRows = await write
+    .selectFrom('events')
+    .selectAll('events')
+    .where(
+      'events.event_id',
+      'in',
+      changedEvents.map(({ event_id }) => event_id),
+    )
+    .execute();
+  const oldRowsById = new Map(oldRows.map((row) => [row.event_id, row]));
+  const changes: Pick<NewOccurrence, 'recordId' | 'projectId' | 'fields'>[] = [];
   for (const { event, event_id } of changedEvents) {
     const { event_name, start_date, due_date } = event;
     await write
@@ -275,9 +291,12 @@ async function changeEvents(
       .set({ event_name, start_date, due_date, date_modified: write.now })
       .where('event_id', '=', event_id)
       .execute();
+    const { project_id: projectId = 0, ...oldRow } = oldRowsById.get(event_id) ?? {};
+    const fields = findChangedFields(eventFields, oldRow, { ...oldRow, event_name, start_date, due_date });
+    changes.push({ recordId: event_id, projectId, fields });
   }
   await storeImportedEntries(write, changedEvents);
-  return changedEvents.map(({ event_id }) => event_id);
+  return changes;
 }
 
 async function storeImportedEntries(

@@ -1,32 +1,57 @@
 import {
   buildResourceUrl,
-  kindDefinitions,
+  isOccurrenceKind,
   type OccurrenceKind,
+  occurrenceKinds,
   permissionFor,
 } from '../../delivery/outbox/event-kinds.ts';
+import { type HookScope, hookScopes } from '../../delivery/outbox/subscriptions.ts';
 import { defineFeedRoute, type StoredFeedPage } from '../../http/feed/follow-route.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import type { StoredRecordOf } from '../../http/fields/field.ts';
 import { ownRecordId, readOnlyId } from '../../http/fields/reference-fields.ts';
-import { readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
-import { enumParameter, type ParsedParameters } from '../../http/routes/query-parameters.ts';
+import { readOnlyEnum, readOnlyText, readOnlyTexts } from '../../http/fields/scalar-fields.ts';
+import {
+  enumParameter,
+  idParameter,
+  type ParsedParameters,
+  type QueryParameter,
+} from '../../http/routes/query-parameters.ts';
 import type { FeedRequest, Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
-import { Problem } from '../../problems.ts';
+import { invalidInput, Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of a feed entry: one occurrence (domain event) of the account (X2). */
 export const notificationFields = {
   cursor: ownRecordId('Its position in the feed; later entries have higher ones.'),
-  kind: readOnlyEnum('What happened.', Object.keys(kindDefinitions), 'NotificationKind'),
+  kind: readOnlyEnum('What happened.', occurrenceKinds, 'NotificationKind'),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
   user_id: readOnlyId('The user who caused it: the creator of a new record, otherwise the user of the key.'),
+  project_id: readOnlyId('The project of the record; "0" for none.'),
+  previous_project_id: readOnlyId('The project that the record has left with this change; "0" for none.'),
+  fields: readOnlyTexts('The names of the changed fields, for the kinds changed_….'),
 };
 
+/** A parameter for one or several event kinds, separated by commas. */
+export const kindsParameter = (description: string): QueryParameter<readonly OccurrenceKind[]> => ({
+  description,
+  schema: { type: 'string', pattern: '^[a-z_]+(,[a-z_]+)*$' },
+  errorMessage: `must be one or several of ${occurrenceKinds.join(', ')}, separated by commas`,
+  parse(text) {
+    const kinds = text.split(',');
+    return kinds.every(isOccurrenceKind) ? kinds : undefined;
+  },
+});
+
 export const notificationParameters = {
-  kind: enumParameter('Only this kind.', Object.keys(kindDefinitions) as OccurrenceKind[]),
-  scope: enumParameter('own: your occurrences; account: those of all users, for admins.', ['own', 'account']),
+  kind: kindsParameter('Only these kinds, separated by commas.'),
+  project_id: idParameter('Only what happened to this project and the records in it.'),
+  scope: enumParameter(
+    'own: your occurrences; project: those of all users in the project of project_id; account: those of all users, for admins.',
+    hookScopes,
+  ),
 };
 
 /** Minimum number of occurrences read per query. */
@@ -92,9 +117,14 @@ function loadOccurrencesAfter(view: AccountView, position: number, limit: number
     .execute();
 }
 
-function toNotificationRow({ position, kind, record_id, ...rest }: Occurrence, baseUrl: string): NotificationRow {
+function toNotificationRow(
+  { position, kind, record_id, fields, previous_project_id, ...rest }: Occurrence,
+  baseUrl: string,
+): NotificationRow {
   return {
     ...rest,
+    fields: fields?.split(',').filter((name) => name !== '') ?? [],
+    previous_project_id: previous_project_id === rest.project_id ? 0 : previous_project_id,
     cursor: position,
     kind,
     resource_url: buildResourceUrl(baseUrl, kind as OccurrenceKind, record_id),
@@ -123,6 +153,9 @@ export type Occurrence = {
   readonly user_id: number;
   readonly record_id: number;
   readonly occurred_at: number;
+  readonly project_id: number;
+  readonly previous_project_id: number;
+  readonly fields: string | null;
 };
 
 /** Selects the feed entries (occurrences) of an account. The calling code adds conditions, order and limit. */
@@ -135,36 +168,55 @@ export function selectOccurrences(view: AccountView) {
       'occurrences.user_id',
       'occurrences.record_id',
       'occurrences.occurred_at',
+      'occurrences.project_id',
+      'occurrences.previous_project_id',
+      'occurrences.fields',
     ]);
 }
 
 /**
- * The occurrences that a caller may see (X2). Each is of one of these `kinds` and was caused by the user `userId`, or
- * by any user if `userId` is undefined.
+ * The occurrences that a caller may see (X2). Each is of one of these `kinds`, was caused by the user `userId`, and
+ * concerns the project `projectId`; undefined for any user or project.
  */
-export type Visibility = { readonly userId: number | undefined; readonly kinds: ReadonlySet<string> };
+export type Visibility = {
+  readonly userId: number | undefined;
+  readonly projectId?: number | undefined;
+  readonly kinds: ReadonlySet<string>;
+};
 
-type VisibilityParameterValues = { readonly kind?: OccurrenceKind; readonly scope?: 'own' | 'account' };
+type VisibilityParameterValues = {
+  readonly kind?: readonly OccurrenceKind[];
+  readonly scope?: HookScope;
+  readonly project_id?: number;
+};
 
 /**
  * Returns which of the requested occurrences the caller may see. Throws `not_permitted` for scope `account` if the
  * caller is not an admin.
  */
-export function resolveVisibility(caller: Caller, { kind, scope }: VisibilityParameterValues): Visibility {
+export function resolveVisibility(
+  caller: Caller,
+  { kind: kinds = occurrenceKinds, scope, project_id: projectId }: VisibilityParameterValues,
+): Visibility {
   if (scope === 'account' && !isAdmin(caller)) {
     throw new Problem('not_permitted', { detail: 'Only admins may follow the whole account.' });
   }
-  const requestedKinds = kind === undefined ? (Object.keys(kindDefinitions) as OccurrenceKind[]) : [kind];
+  if (scope === 'project' && projectId === undefined)
+    throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   return {
-    userId: scope === 'account' ? undefined : caller.userId,
-    // Kinds that a newer version has recorded are not in `kindDefinitions`, so they are never included.
-    kinds: new Set(requestedKinds.filter((requestedKind) => caller.permissions.has(permissionFor(requestedKind)))),
+    userId: scope === undefined || scope === 'own' ? caller.userId : undefined,
+    projectId,
+    // Kinds that a newer version has recorded are not in `occurrenceKinds`, so they are never included.
+    kinds: new Set(kinds.filter((kind) => caller.permissions.has(permissionFor(kind)))),
   };
 }
 
 export function isVisible(
   visibility: Visibility,
-  occurrence: { readonly kind: string; readonly user_id: number },
+  occurrence: Pick<Occurrence, 'kind' | 'user_id' | 'project_id' | 'previous_project_id'>,
 ): boolean {
-  return (visibility.userId ?? occurrence.user_id) === occurrence.user_id && visibility.kinds.has(occurrence.kind);
+  const { userId, projectId, kinds } = visibility;
+  if (projectId !== undefined && projectId !== occurrence.project_id && projectId !== occurrence.previous_project_id)
+    return false;
+  return (userId ?? occurrence.user_id) === occurrence.user_id && kinds.has(occurrence.kind);
 }

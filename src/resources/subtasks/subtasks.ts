@@ -11,7 +11,7 @@ import {
   shortText,
   writeOnlyFlag,
 } from '../../http/fields/scalar-fields.ts';
-import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
+import { isNewlyCompleted, isReopened, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { activeState, assignedTeams, assignedUsers, commonFields, sortPosition } from '../core/domain-fields.ts';
 import {
@@ -106,14 +106,14 @@ export const subtasks = defineResource('subtask', {
   requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
   changeOccurrences: {
-    kinds: ['completed_subtask', 'changed_subtask', 'new_subtask'],
-    async createOccurrences(write, { userId }, oldRecord, newValues) {
-      const { subtask_id: id } = oldRecord;
+    kinds: ['completed_subtask', 'changed_subtask', 'reopened_subtask', 'new_subtask'],
+    async createOccurrences(write, change, oldRecord, newValues) {
       const isCompletion = isNewlyCompleted(oldRecord, newValues);
       const period = isCompletion ? getRecurrencePeriod(oldRecord, newValues) : undefined;
       return [
-        { kind: isCompletion ? 'completed_subtask' : 'changed_subtask', recordId: id, userId },
-        ...(period === undefined ? [] : await createNextRecurringSubtask(write, period, id)),
+        isCompletion ? { ...change, kind: 'completed_subtask' } : change,
+        ...(isReopened(oldRecord, newValues) ? [{ ...change, kind: 'reopened_subtask' } as const] : []),
+        ...(period === undefined ? [] : await createNextRecurringSubtask(write, period, oldRecord.subtask_id)),
       ];
     },
   },

@@ -13,9 +13,8 @@ import {
   tags,
   writeOnlyFlag,
 } from '../../http/fields/scalar-fields.ts';
-import type { Caller } from '../../permissions.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
-import { isNewlyCompleted, toCompletionColumns } from '../core/completion.ts';
+import { isNewlyCompleted, isReopened, toCompletionColumns } from '../core/completion.ts';
 import { defineResource } from '../core/define-resource.ts';
 import {
   activeState,
@@ -123,24 +122,24 @@ export const tasks = defineResource('task', {
   requireConsistency: requireDateOrder,
   toColumns: toCompletionColumns,
   changeOccurrences: {
-    kinds: ['completed_subtask', 'completed_task', 'changed_task', 'new_task', 'new_subtask'],
-    async createOccurrences(write, caller, oldRecord, newValues) {
-      const { task_id: id } = oldRecord;
+    kinds: ['completed_subtask', 'completed_task', 'changed_task', 'reopened_task', 'new_task', 'new_subtask'],
+    async createOccurrences(write, change, oldRecord, newValues) {
       const isCompletion = isNewlyCompleted(oldRecord, newValues);
       const period = isCompletion ? getRecurrencePeriod(oldRecord, newValues) : undefined;
       return [
-        ...(isCompletion ? await completeOpenSubtasks(write, caller, id) : []),
-        { kind: isCompletion ? 'completed_task' : 'changed_task', recordId: id, userId: caller.userId },
-        ...(period === undefined ? [] : await createNextRecurringTask(write, period, id)),
+        ...(isCompletion ? await completeOpenSubtasks(write, change) : []),
+        isCompletion ? { ...change, kind: 'completed_task' } : change,
+        ...(isReopened(oldRecord, newValues) ? [{ ...change, kind: 'reopened_task' } as const] : []),
+        ...(period === undefined ? [] : await createNextRecurringTask(write, period, oldRecord.task_id)),
       ];
     },
   },
 });
 
 /** Completes the open subtasks of a completed task; each completion is a separate occurrence (C33). */
-async function completeOpenSubtasks(write: AccountWrite, { userId }: Caller, taskId: number): Promise<NewOccurrence[]> {
+async function completeOpenSubtasks(write: AccountWrite, change: NewOccurrence): Promise<NewOccurrence[]> {
   const occurrences: NewOccurrence[] = [];
-  for await (const ids of loadIdBatches(write, 'subtask', 'task_id', [taskId])) {
+  for await (const ids of loadIdBatches(write, 'subtask', 'task_id', [change.recordId])) {
     const rows = await write
       .updateTable('subtasks')
       .set({ completed: 1, date_completed: write.now, date_modified: write.now })
@@ -149,7 +148,9 @@ async function completeOpenSubtasks(write: AccountWrite, { userId }: Caller, tas
       .returning('subtask_id')
       .execute();
     const completedIds = rows.map((row) => row.subtask_id).sort((a, b) => a - b);
-    occurrences.push(...completedIds.map((id): NewOccurrence => ({ kind: 'completed_subtask', recordId: id, userId })));
+    occurrences.push(
+      ...completedIds.map((recordId): NewOccurrence => ({ ...change, kind: 'completed_subtask', recordId })),
+    );
   }
   return occurrences;
 }

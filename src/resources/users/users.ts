@@ -1,9 +1,14 @@
 import { type SqlBool, sql } from 'kysely';
 import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
-import { endHooks } from '../../delivery/outbox/end-hooks.ts';
+import { endHooks, endHooksAfterRoleLoss } from '../../delivery/outbox/end-hooks.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
-import type { ChangeInput, CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
+import {
+  type ChangeInput,
+  type CreationInput,
+  findChangedFields,
+  type StoredRecordOf,
+} from '../../http/fields/field.ts';
 import { ownRecordId } from '../../http/fields/reference-fields.ts';
 import { email, readOnlyText, shortText } from '../../http/fields/scalar-fields.ts';
 import {
@@ -120,9 +125,12 @@ export async function changeUser(
       detail: { from: oldUser.role, to: input.role },
     });
     await revokeInvitationsAfterRoleChange(write, userId);
+    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId);
   }
-  recordOccurrences(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId }]);
-  return getUser(write, userId);
+  const newUser = await getUser(write, userId);
+  const fields = findChangedFields(userFields, oldUser, newUser);
+  recordOccurrences(write, [{ kind: 'changed_user', recordId: userId, userId: caller.userId, fields }]);
+  return newUser;
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
+import { insertHook } from '../../../test/kit/database/hooks.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';
@@ -45,14 +46,8 @@ for (const { test, database } of everyStore) {
     ]);
     const { user_id } = await add(store, 'c.test');
     assert.equal(user_id, START + 1);
-    const hook = { account_id: 1, user_id: 1, kind: 'new_event', target: 'http://target.test/', date_created: 0 };
-    const { hook_id } = await store.write(({ queries }) =>
-      queries
-        .insertInto('hooks')
-        .values({ ...hook, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null })
-        .returning('hook_id')
-        .executeTakeFirstOrThrow(),
-    );
+    const hook = { account_id: 1, user_id: 1, events: 'new_event', target: 'http://target.test/' };
+    const { hook_id } = await store.write(({ queries }) => insertHook(queries, hook));
     assert.equal(hook_id, START + 1, 'also where there was no row');
   });
 

@@ -37,7 +37,7 @@ const TRY_LOCK_SQL = 'select pg_try_advisory_lock($1, $2)';
 /**
  * A message between nodes with the commit events of one or more commits. `pending`: ids of hooks with new pending
  * deliveries. `asked`: ids of hooks with manual attempts. `ended`: ids and end reasons of ended hooks. `changed`: ids
- * of hooks whose secrets have changed. `happened`: ids of accounts with new occurrences. `access`: permissions have
+ * of hooks whose settings have changed. `happened`: ids of accounts with new occurrences. `access`: permissions have
  * changed.
  */
 type CommitEventMessage = {
@@ -188,7 +188,7 @@ export class NotifierSession implements ClusterSession {
     events.addPendingHooks(message.pending ?? []);
     events.addManualAttempts(message.asked ?? []);
     for (const [hookId, reason] of message.ended ?? []) events.addEndedHooks([hookId], reason);
-    events.addChangedSecrets(message.changed ?? []);
+    events.addChangedSettings(message.changed ?? []);
     events.addAccountsWithOccurrences(message.happened ?? []);
     if (message.access) events.addAccessChange();
     this.#onEventsFromPeers(events);
@@ -253,14 +253,14 @@ function countIds({
   pendingDeliveriesByHook,
   hookIdsWithManualAttempts,
   endedHooks,
-  hookIdsWithChangedSecrets,
+  hookIdsWithChangedSettings,
   accountsWithOccurrences,
 }: CommitEvents): number {
   return (
     pendingDeliveriesByHook.size +
     hookIdsWithManualAttempts.size +
     endedHooks.size +
-    hookIdsWithChangedSecrets.size +
+    hookIdsWithChangedSettings.size +
     accountsWithOccurrences.size
   );
 }
@@ -270,7 +270,7 @@ function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
     pendingDeliveriesByHook,
     hookIdsWithManualAttempts,
     endedHooks,
-    hookIdsWithChangedSecrets,
+    hookIdsWithChangedSettings,
     accountsWithOccurrences,
     hasAccessChanged,
   } = events;
@@ -279,7 +279,7 @@ function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
       pending: [...pendingDeliveriesByHook.keys()],
       asked: [...hookIdsWithManualAttempts],
       ended: [...endedHooks],
-      ...(hookIdsWithChangedSecrets.size > 0 ? { changed: [...hookIdsWithChangedSecrets] } : {}),
+      ...(hookIdsWithChangedSettings.size > 0 ? { changed: [...hookIdsWithChangedSettings] } : {}),
       happened: [...accountsWithOccurrences],
       ...(hasAccessChanged ? { access: hasAccessChanged } : {}),
     };
@@ -288,7 +288,7 @@ function* toMessages(events: CommitEvents): Generator<CommitEventMessage> {
   for (const pending of splitIntoMessages(events.pendingDeliveriesByHook.keys())) yield { pending };
   for (const asked of splitIntoMessages(events.hookIdsWithManualAttempts)) yield { asked };
   for (const ended of splitIntoMessages(events.endedHooks)) yield { ended };
-  for (const changed of splitIntoMessages(events.hookIdsWithChangedSecrets)) yield { changed };
+  for (const changed of splitIntoMessages(events.hookIdsWithChangedSettings)) yield { changed };
   for (const happened of splitIntoMessages(events.accountsWithOccurrences)) yield { happened };
   if (events.hasAccessChanged) yield { access: true };
 }

@@ -1,4 +1,4 @@
-import { kindDefinitions, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
+import { isHookKind, resourceTypeOf, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import {
   type Arrival,
   attemptEndOf,
@@ -256,8 +256,7 @@ function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
 }
 
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
-const hasRecordedCall = (kind: string): boolean =>
-  kindDefinitions[kind as OccurrenceKind].isSubscribable || isDeletionKind(kind);
+const hasRecordedCall = (kind: string): boolean => isHookKind(kind) || isDeletionKind(kind);
 
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
@@ -295,7 +294,7 @@ function findStrayRecords({ calls, database }: History): string[] {
 }
 
 const isOfKind = (record: string, { kind }: OccurrenceCall): boolean =>
-  record.includes(`/v2${resourceTypes[kindDefinitions[kind].resourceType].collection}/`);
+  record.includes(`/v2${resourceTypes[resourceTypeOf(kind)].collection}/`);
 
 /**
  * Finds hooks that differ from their requests (C12). An acknowledged hook must exist with the requested kind and

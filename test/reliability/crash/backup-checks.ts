@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chownSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { kindDefinitions, type OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
+import { type OccurrenceKind, resourceTypeOf } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { PostgresServer } from '../../kit/database/postgres.ts';
 import { type ClientCall, type DatabaseContent, isDeletionKind } from '../checker/history.ts';
 import { type Observers, withSnapshot } from '../workload/observers.ts';
@@ -95,7 +95,7 @@ export function findInconsistencies({
   const deleted = new Set(occurrences.filter(({ kind }) => isDeletionKind(kind)).map(({ record }) => record));
   const created = new Set(occurrences.filter(({ kind }) => kind.startsWith('new_')).map(({ record }) => record));
   const checkedOccurrences = occurrences.filter(({ kind }) =>
-    ['event', 'client'].includes(kindDefinitions[kind as OccurrenceKind].resourceType),
+    ['event', 'client'].includes(resourceTypeOf(kind as OccurrenceKind)),
   );
   return [
     ...checkedOccurrences

@@ -3,6 +3,7 @@ import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.t
 import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { addressesByName, forbiddenTargets, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
+import { insertHook } from '../../kit/database/hooks.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { RunResult } from '../reliability-test.ts';
 
@@ -13,14 +14,12 @@ const DELIVERY_TIMEOUT_MS = 60_000;
 export async function insertHooks({ write }: Store, targets: readonly string[]): Promise<number[]> {
   return write(async ({ queries }) => {
     const owner = await queries.selectFrom('users').select(['account_id', 'user_id']).executeTakeFirstOrThrow();
-    const none = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
-    const rows = targets.map((target) => ({
-      ...owner,
-      ...none,
-      ...{ kind: 'new_event', target, date_created: Date.now() },
-    }));
-    const made = await queries.insertInto('hooks').values(rows).returning('hook_id').execute();
-    return made.map(({ hook_id }) => hook_id);
+    const hookIds: number[] = [];
+    for (const target of targets) {
+      const hook = { ...owner, events: 'new_event', target, date_created: Date.now() };
+      hookIds.push((await insertHook(queries, hook)).hook_id);
+    }
+    return hookIds;
   });
 }
 

@@ -171,7 +171,7 @@ for (const { name, test, testService } of stores) {
 
   const hookOf = (userId: number) => (number: number) => ({
     user_id: userId,
-    kind: 'new_event',
+    events: 'new_event',
     target: `http://target.test/${number}`,
     date_created: 0,
     due_at: null,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
-import { AccountWrite } from '../../../src/store/account-scope.ts';
+import { insertHook } from '../../kit/database/hooks.ts';
 import { eventually } from '../../kit/eventually.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import { everyStore } from '../../kit/service/stores.ts';
@@ -57,18 +57,14 @@ for (const { test, testService } of everyStore) {
         .select('account_id')
         .where('user_id', '=', Number(who.userId))
         .executeTakeFirstOrThrow();
-      const write = new AccountWrite(tx, account_id, Date.now());
       const hookIds: number[] = [];
       for (let number = 0; number < count; number += 1) {
-        const { hook_id } = await write.insertRow('hooks', {
+        const { hook_id } = await insertHook(tx.queries, {
+          account_id,
           user_id: Number(who.userId),
-          kind: 'new_event',
+          events: 'new_event',
           target: `http://${who.domain}/${number}`,
-          date_created: write.now,
-          due_at: null,
-          retry_delivery_id: null,
-          date_ended: null,
-          ended_position: null,
+          date_created: Date.now(),
         });
         hookIds.push(hook_id);
       }

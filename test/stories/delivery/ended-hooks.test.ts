@@ -67,6 +67,12 @@ for (const { name, test, testService } of everyStore) {
       assert.deepEqual(ended, {
         id: ids[reason],
         event: 'new_event',
+        events: ['new_event'],
+        scope: 'own',
+        project_id: '0',
+        name: '',
+        enabled: '1',
+        headers: [],
         target_url: targets[reason as keyof typeof targets].url,
         user_id: member.userId,
         state: 'ended',

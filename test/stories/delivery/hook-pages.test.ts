@@ -22,6 +22,12 @@ for (const { test, testService } of everyStore) {
     const fresh = {
       id,
       event: 'new_event',
+      events: ['new_event'],
+      scope: 'own',
+      project_id: '0',
+      name: '',
+      enabled: '1',
+      headers: [],
       target_url: target.urlOf('/Path?q#f'),
       user_id: owner.userId,
       state: 'live',

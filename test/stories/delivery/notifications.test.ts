@@ -40,6 +40,7 @@ for (const { test, testService } of everyStore) {
     const [head = '', body] = (await received).split('\r\n\r\n');
     const [line, ...headers] = head.split('\r\n');
     const { data } = await owner.carillon.deliveries.list({ hook_id: hook.id });
+    const [entry] = (await owner.carillon.notifications.list({ kind: 'new_event' })).data;
     assert.equal(line, 'POST /a%20b/secret?q=1&r=%C3%BC HTTP/1.1');
     assert.equal(body, `{"resource_url":"${carillon.baseUrl}/v2/events/${event_id}"}`);
     assert.deepEqual(headers.map((one) => one.toLowerCase()).sort(), [
@@ -48,6 +49,8 @@ for (const { test, testService } of everyStore) {
       'content-type: application/json',
       `host: 127.0.0.1:${port}`,
       `user-agent: carillon/${version}`,
+      `webhook-cursor: ${entry?.cursor}`,
+      'webhook-event: new_event',
       `webhook-id: ${data[0]?.id}`,
     ]);
   });

@@ -35,10 +35,8 @@ function createRecordingAttempt(): { readonly attempt: SendAttempt; readonly att
   return {
     attempts,
     attempt(order) {
-      const { deliveryId, body, signatureHeaders = [] } = order;
-      const pairs = Array.from({ length: signatureHeaders.length / 2 }, (_, pair) =>
-        signatureHeaders.slice(2 * pair, 2 * pair + 2),
-      );
+      const { deliveryId, body, headers: list = [] } = order;
+      const pairs = Array.from({ length: list.length / 2 }, (_, pair) => list.slice(2 * pair, 2 * pair + 2));
       const headers = { ...Object.fromEntries(pairs), 'webhook-id': deliveryId };
       const path = new URL(order.target).pathname;
       const one: SignedAttempt = { path, headers, body, startedAt: performance.now(), dialledAt: undefined };

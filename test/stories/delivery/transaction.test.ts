@@ -8,6 +8,7 @@ import { systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../../src/store/store.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
+import { insertHook } from '../../kit/database/hooks.ts';
 import { everyStore } from '../../kit/service/stores.ts';
 
 /** Statements that make inserts of pending deliveries fail, by database. */
@@ -45,19 +46,15 @@ for (const { name, test, database } of everyStore) {
         [1, 'new_client'],
         [2, 'new_event'],
       ] as const) {
-        const unset = { due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
         const hook = {
           hook_id,
           account_id: 1,
           user_id: 1,
-          kind,
+          events: kind,
           target: `http://127.0.0.1:9/${kind}`,
           date_created: NOW,
         };
-        await tx.queries
-          .insertInto('hooks')
-          .values({ ...hook, ...unset })
-          .execute();
+        await insertHook(tx.queries, hook);
       }
     });
     const published: number[][] = [];

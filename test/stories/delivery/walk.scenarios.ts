@@ -90,6 +90,15 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
       additionalPermissions: ['events:read'],
     },
   ],
+  'PUT /hooks/{hook_id}': [{ description: 'changes', occurrences: [], body: () => ({ name: 'New', enabled: 0 }) }],
+  'POST /hooks/{hook_id}/replay': [
+    {
+      description: 'sends again',
+      occurrences: [],
+      body: () => ({ from: '20250101', to: '2025-12-31 23:59:59' }),
+      additionalPermissions: ['events:read'],
+    },
+  ],
   'POST /hooks/{hook_id}/test': [{ description: 'sends a test', occurrences: [] }],
   'POST /hooks/{hook_id}/secret': [{ description: 'creates a secret', occurrences: [], body: () => ({ overlap: 0 }) }],
   'DELETE /hooks/{hook_id}/secret': [
@@ -145,13 +154,18 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'POST /projects': [
     {
       description: 'creates',
-      occurrences: ['new_project'],
+      occurrences: ['new_project', 'assigned_project'],
       body: ({ ids }) => ({ project_name: 'New', client_id: ids.client_id, users: [ids.user_id] }),
     },
   ],
   'GET /projects/{project_id}': readScenarios,
   'PUT /projects/{project_id}': [
     { description: 'changes', occurrences: ['changed_project'], body: () => ({ notes: 'Other' }) },
+    {
+      description: 'assigns',
+      occurrences: ['changed_project', 'assigned_project'],
+      body: ({ ids }) => ({ users: [ids.user_id] }),
+    },
   ],
   'DELETE /projects/{project_id}': [
     {
@@ -175,7 +189,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'POST /tasks/{project_id}': [
     {
       description: 'creates',
-      occurrences: ['new_task'],
+      occurrences: ['new_task', 'assigned_task'],
       body: ({ ids }) => ({ task_name: 'New', users: [ids.user_id] }),
     },
     {
@@ -187,6 +201,11 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'GET /tasks/{task_id}': readScenarios,
   'PUT /tasks/{task_id}': [
     { description: 'changes', occurrences: ['changed_task'], body: () => ({ notes: 'Other' }) },
+    {
+      description: 'assigns',
+      occurrences: ['changed_task', 'assigned_task'],
+      body: ({ ids }) => ({ teams: [ids.team_id] }),
+    },
     {
       description: 'completes with its open subtask',
       occurrences: ['completed_subtask', 'completed_task'],
@@ -206,7 +225,7 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
     },
     {
       description: 'reopens',
-      occurrences: ['changed_task'],
+      occurrences: ['changed_task', 'reopened_task'],
       before: ({ owner, ids }) => owner.carillon.tasks.complete(ids.task_id),
       body: () => ({ resume: 1 }),
     },
@@ -231,13 +250,24 @@ export const scenarios: Readonly<Record<string, readonly Scenario[]>> = {
   'POST /subtasks/{task_id}': [
     {
       description: 'creates',
-      occurrences: ['new_subtask'],
+      occurrences: ['new_subtask', 'assigned_subtask'],
       body: ({ ids }) => ({ subtask_name: 'New', users: [ids.user_id] }),
     },
   ],
   'GET /subtasks/{subtask_id}': readScenarios,
   'PUT /subtasks/{subtask_id}': [
     { description: 'changes', occurrences: ['changed_subtask'], body: () => ({ notes: 'Other' }) },
+    {
+      description: 'assigns',
+      occurrences: ['changed_subtask', 'assigned_subtask'],
+      body: ({ ids }) => ({ users: [ids.user_id] }),
+    },
+    {
+      description: 'reopens',
+      occurrences: ['changed_subtask', 'reopened_subtask'],
+      before: ({ owner, ids }) => owner.carillon.subtasks.complete(ids.subtask_id),
+      body: () => ({ resume: 1 }),
+    },
     { description: 'completes', occurrences: ['completed_subtask'], body: () => ({ completed: true }) },
     {
       description: 'completes a recurring one, and creates the next',
