@@ -184,6 +184,7 @@ test('X14 with the scope of a project, only the selected events in it start a wo
   await activate(made);
   const [hook] = await hooksOf(made);
   assert.deepEqual([hook?.scope, hook?.project_id], ['project', team.project_id]);
+  made.node.parameters.events = ['new_event', 'changed_event'];
   assert.equal(await activate(made), true, 'the order of the events does not matter');
   const { entries, items } = await follow(made, team, (entry) => entry.project_id === team.project_id);
   assert.deepEqual(items.map(placeOf), entries.map(placeOf));
@@ -198,12 +199,15 @@ test('X14 a changed scope replaces the hook; the scope of the account needs an a
   const { apiKey: apiKeyOfMember, project_id } = await createTeam();
   const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' });
   await activate(made);
-  made.node.parameters = { ...made.node.parameters, scope: 'project', projectId: { mode: 'id', value: project_id } };
-  assert.equal(await activate(made), false);
+  for (const scope of ['account', 'project']) {
+    made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value: project_id } };
+    assert.equal(await activate(made), false, scope);
+  }
   assert.deepEqual(
     (await hooksOf(made)).map(({ state, scope }) => [state, scope]),
     [
       ['ended', 'own'],
+      ['ended', 'account'],
       ['live', 'project'],
     ],
   );
