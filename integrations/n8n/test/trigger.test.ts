@@ -199,16 +199,22 @@ test('X14 a changed scope replaces the hook; the scope of the account needs an a
   const { apiKey: apiKeyOfMember, project_id } = await createTeam();
   const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' });
   await activate(made);
-  for (const scope of ['account', 'project']) {
-    made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value: project_id } };
+  const other = await service.carillon.projects.create({ project_name: 'Towers' });
+  for (const [scope, value] of [
+    ['account', ''],
+    ['project', project_id],
+    ['project', other.project_id],
+  ]) {
+    made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value } };
     assert.equal(await activate(made), false, scope);
   }
   assert.deepEqual(
-    (await hooksOf(made)).map(({ state, scope }) => [state, scope]),
+    (await hooksOf(made)).map((hook) => [hook.state, hook.scope, hook.project_id]),
     [
-      ['ended', 'own'],
-      ['ended', 'account'],
-      ['live', 'project'],
+      ['ended', 'own', '0'],
+      ['ended', 'account', '0'],
+      ['ended', 'project', project_id],
+      ['live', 'project', other.project_id],
     ],
   );
   await deactivate(made);

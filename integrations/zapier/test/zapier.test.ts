@@ -64,16 +64,18 @@ test('X14 each kind has a trigger; its hook is deleted when the Zap is turned of
 
 test('X14 a Zap can report a project or the whole account; the project is an input of the scope project only', async () => {
   const { project_id } = await service.carillon.projects.create({ project_name: 'Bells' });
+  const other = await service.carillon.projects.create({ project_name: 'Towers' });
   const ofProject = { scope: 'project', project_id };
   for (const inputData of [ofProject, { scope: 'account' }]) {
     const { id } = await hookOf('changed_task', target.urlOf('/scoped'), inputData);
     const hook = await service.carillon.hooks.get(id);
     assert.deepEqual([hook.scope, hook.project_id], [inputData.scope, Reflect.get(inputData, 'project_id') ?? '0']);
     assert.equal((await hookOf('changed_task', target.urlOf('/scoped'), inputData)).id, id);
-    await assert.rejects(hookOf('changed_task', target.urlOf('/scoped')), /Another hook has this target_url/);
+    for (const otherInput of [{}, { ...ofProject, project_id: other.project_id }])
+      await assert.rejects(hookOf('changed_task', target.urlOf('/scoped'), otherInput), /Another hook has this target/);
     await service.carillon.hooks.delete(id);
   }
-  await service.carillon.projects.delete(project_id);
+  for (const id of [project_id, other.project_id]) await service.carillon.projects.delete(id);
   const member = { ...authData, apiKey: await createMemberKey(service) };
   const theirs = { authData: member, targetUrl: target.urlOf('/scoped'), inputData: { scope: 'account' } };
   await assert.rejects(run(operation('triggers', 'new_event').performSubscribe, theirs), /Only hooks of admins/);
