@@ -204,7 +204,7 @@ test('X14 a changed scope replaces the hook; the scope of the account needs an a
     ['account', ''],
     ['project', project_id],
     ['project', other.project_id],
-  ]) {
+  ] as const) {
     made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value } };
     assert.equal(await activate(made), false, scope);
   }
