@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ export async function startService(context: Cleanup, options: Readonly<Record<st
 
 /** Creates a member and returns a key for them. The member sees the same records, but has separate hooks. */
 export async function createMemberKey({ carillon }: { readonly carillon: Carillon }): Promise<string> {
-  const { user_id } = await carillon.users.create({ email: 'member@team.test', role: 'member' });
+  const { user_id } = await carillon.users.create({ email: `${randomUUID()}@team.test`, role: 'member' });
   const permissions = ['hooks:read', 'hooks:write', 'events:read', 'events:write', 'projects:read'] as const;
   return (await carillon.keys.create({ user_id, permissions, label: 'platform' })).key;
 }

@@ -196,7 +196,10 @@ const parentResources: Partial<Record<IntegrationResource, IntegrationResource>>
  */
 export function serviceTableDocument(routes: readonly Route[]): string {
   const table = {
-    kinds: occurrenceKinds.map((name) => ({ name, resourceType: resourceTypeOf(name), hooks: isHookKind(name) })),
+    kinds: occurrenceKinds.map((name) => {
+      const resourceType = resourceTypeOf(name);
+      return { name, resourceType, plural: resourceTypes[resourceType].collection.slice(1), hooks: isHookKind(name) };
+    }),
     resourceTypes: integrationResources.map((resourceType) => resourceDefinition(routes, resourceType)),
   };
   return `${JSON.stringify(table, undefined, 2)}\n`;

@@ -81,6 +81,20 @@ test('X2 with scope own, occurrences by others start nothing', async (t) => {
   await assert.rejects(startTrigger(t, feed({}, { apiKey: member })), /Only admins may follow the whole account/);
 });
 
+test('X14 with the scope of a project, occurrences in other projects start nothing', async (t) => {
+  const { project_id } = await service.carillon.projects.create({ project_name: 'Bells' });
+  const projectId = { __rl: true, mode: 'id', value: project_id };
+  const trigger = await startTrigger(t, feed({ scope: 'project', projectId }));
+  await events.create(launch);
+  const inside = await events.create({ ...launch, project_id });
+  await trigger.waitForItems(1);
+  await trigger.close();
+  assert.deepEqual(
+    trigger.items.map(({ record }) => record),
+    [inside],
+  );
+});
+
 test('a cursor that is gone is reported once, and the workflow continues with new occurrences', async (t) => {
   const made = feed();
   made.workflow.getStaticData('node', made.node).cursor = '999999999';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hookKinds } from '../../../packages/sdk/src/index.ts';
+import { occurrenceKinds } from '../../../src/delivery/outbox/event-kinds.ts';
 import { getNodeType, loadPackage } from './platform.ts';
 
 test('n8n loads three nodes and one credential type, with their icons', async () => {
@@ -12,10 +13,12 @@ test('n8n loads three nodes and one credential type, with their icons', async ()
   for (const { iconUrl } of types.nodes) assert.ok(iconUrl !== undefined);
 });
 
-test('the trigger offers the seven kinds of the service', () => {
-  const [property] = getNodeType('carillonTrigger').description.properties.filter(({ name }) => name === 'kind');
-  const offered = (property?.options ?? []).map((option) => 'value' in option && option.value);
-  assert.deepEqual([...offered].sort(), [...hookKinds].sort());
+test('X14 the trigger offers all kinds of the service; its first version, the seven that it has had', () => {
+  const { properties } = getNodeType('carillonTrigger').description;
+  const offeredBy = (name: string) =>
+    properties.find((one) => one.name === name)?.options?.map((option) => 'value' in option && option.value);
+  assert.deepEqual(offeredBy('events')?.sort(), ['*', ...occurrenceKinds].sort());
+  assert.deepEqual(offeredBy('kind')?.sort(), [...hookKinds].sort());
 });
 
 test('every operation of every resource can be chosen, and every field is shown once', () => {

@@ -12,6 +12,7 @@ import type {
   IHttpRequestOptions,
   INode,
   INodeExecutionData,
+  INodeListSearchResult,
   INodeType,
   IWebhookData,
   IWebhookResponseData,
@@ -55,12 +56,14 @@ export type HostedNode = {
  * Creates a workflow with one node of this package.
  *
  * @param hostUrl base URL of n8n's webhooks
+ * @param typeVersion the version of the node with which the workflow was saved
  */
 export function createHostedNode(
   name: string,
   parameters: IDataObject,
   credentials: Credentials,
   hostUrl = 'http://127.0.0.1:9',
+  typeVersion = 1,
 ): HostedNode {
   const type = getNodeType(name);
   const node = {
@@ -68,7 +71,7 @@ export function createHostedNode(
     webhookId: randomUUID(),
     name: 'Bell',
     type: name,
-    typeVersion: 1,
+    typeVersion,
     position: [0, 0],
     parameters,
     credentials: { carillonApi: { id: '1', name: 'Carillon' } },
@@ -147,6 +150,21 @@ function createHookContext(
   return withLogCapture(
     new core.HookContext(workflow, node, additionalData, mode, activationMode, { isTest } as IWebhookData),
   );
+}
+
+/** Searches a list from which the user chooses a value in the editor; returns all pages. */
+export async function searchList({ workflow, node, type, additionalData }: HostedNode, method: string, filter: string) {
+  const search = type.methods?.listSearch?.[method];
+  if (search === undefined) throw new Error(`no list ${method}`);
+  const pages: INodeListSearchResult[] = [];
+  let token: string | undefined;
+  do {
+    const context = new core.LoadOptionsContext(workflow, node, additionalData, '');
+    const page: INodeListSearchResult = await search.call(context, filter, token);
+    pages.push(page);
+    token = page.paginationToken;
+  } while (token !== undefined);
+  return pages.map(({ results }) => results);
 }
 
 /** The result of one POST to an n8n webhook: the status of the response, and the items that started the workflow. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { IDataObject } from 'n8n-workflow';
+import { apiKey, Carillon, type FeedEntry } from '../../../packages/sdk/src/index.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
 import { createMemberKey, startService } from '../../service.ts';
 import {
@@ -7,7 +9,9 @@ import {
   type Credentials,
   createHostedNode,
   deactivate,
+  type HostedNode,
   loggedWarnings,
+  searchList,
   startForeignServer,
   startWebhookHost,
   webhookUrl,
@@ -18,6 +22,7 @@ const service = await startService({ after }, { CARILLON_RETRY_WAITS: '1ms,1ms' 
 const host = await startWebhookHost({ after });
 const credentials: Credentials = { baseUrl: `${service.baseUrl}/`, domain: service.domain, apiKey: service.key };
 
+/** Creates a workflow that was saved with the first version of the node, which has one event. */
 function createWorkflow(kind: string, given: Partial<Credentials> = {}) {
   const made = createHostedNode(
     'carillonTrigger',
@@ -29,6 +34,14 @@ function createWorkflow(kind: string, given: Partial<Credentials> = {}) {
   return made;
 }
 
+/** Creates a workflow with several events and a scope, which the second version of the node has. */
+function createTeamWorkflow(parameters: IDataObject, given: Partial<Credentials> = {}) {
+  const saved = { answer: 'onReceived', ...parameters };
+  const made = createHostedNode('carillonTrigger', saved, { ...credentials, ...given }, host.url, 2);
+  host.add(made);
+  return made;
+}
+
 /** Lists the hooks whose target is the webhook URL of a workflow, newest last. */
 async function hooksOf(made: ReturnType<typeof createWorkflow>) {
   const { data } = await service.carillon.hooks.list();
@@ -36,8 +49,12 @@ async function hooksOf(made: ReturnType<typeof createWorkflow>) {
 }
 
 const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
-const post = (url: string, body: object) =>
-  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+const post = (url: string, body: object, headers: Record<string, string> = {}) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
 
 test('an active workflow has a hook of its kind, gets the record, and leaves no hook behind', async () => {
   const made = createWorkflow('new_event');
@@ -53,8 +70,12 @@ test('an active workflow has a hook of its kind, gets the record, and leaves no 
   const { status, items } = (await host.waitForResults(count + 1))[count] ?? {};
   assert.equal(status, 200);
   const resource_url = `${service.baseUrl}/v2/events/${event.event_id}`;
-  assert.match(String(items?.[0]?.delivery_id), /^\d+$/);
-  assert.deepEqual(items, [{ kind: 'new_event', resource_url, delivery_id: items?.[0]?.delivery_id, record: event }]);
+  const { delivery_id, cursor } = items?.[0] ?? {};
+  assert.match(`${delivery_id} ${cursor}`, /^\d+ \d+$/);
+  const record_id = event.event_id;
+  assert.deepEqual(items, [
+    { kind: 'new_event', cursor, fields: [], resource_url, record_id, delivery_id, record: event },
+  ]);
 
   await deactivate(made);
   assert.deepEqual(
@@ -79,6 +100,168 @@ test('a hook test and a deleted record get 200 and start nothing', async () => {
   assert.equal(answer.status, 200);
   assert.deepEqual((await host.waitForResults(count + 3))[count + 2]?.items, []);
   await deactivate(made);
+});
+
+/** Creates a project, and returns what a member does in it and outside of it, step by step. */
+async function createTeam() {
+  const { carillon } = service;
+  const { project_id } = await carillon.projects.create({ project_name: 'Bells' });
+  const apiKeyOfMember = await createMemberKey(service);
+  const auth = apiKey({ domain: service.domain, key: apiKeyOfMember });
+  const { events } = new Carillon({ baseUrl: service.baseUrl, auth });
+  const { next } = await carillon.notifications.list({ after: 'latest', scope: 'account' });
+  const ids: string[] = [];
+  const steps = [
+    async () => ids.push((await events.create({ ...launch, project_id })).event_id),
+    async () => ids.push((await events.create(launch)).event_id),
+    () => events.update(ids[0] ?? '', { event_name: 'Landing', due_date: '20270103' }),
+    () => events.delete(ids[1] ?? ''),
+    async () => ids.push((await carillon.users.create({ email: `${project_id}@team.test`, role: 'member' })).user_id),
+    () => carillon.users.delete(ids[2] ?? ''),
+  ];
+  const readFeed = async () => (await carillon.notifications.list({ after: next, scope: 'account' })).data;
+  return { project_id, apiKey: apiKeyOfMember, steps, readFeed };
+}
+
+type Team = Awaited<ReturnType<typeof createTeam>>;
+
+/**
+ * Takes all steps of a team. Waits after each until the workflow has been notified of it. Returns the entries of the
+ * feed that `isReported` accepts, and the items by which the workflow was started.
+ */
+async function follow(made: HostedNode, { steps, readFeed }: Team, isReported: (entry: FeedEntry) => boolean) {
+  const { pathname } = new URL(webhookUrl(made));
+  const listResults = () => host.webhookResults.filter(({ path }) => path === pathname);
+  let entries: readonly FeedEntry[] = [];
+  for (const step of steps) {
+    await step();
+    entries = (await readFeed()).filter(isReported);
+    await eventually(listResults, ({ length }) => length >= entries.length);
+  }
+  const items = listResults().flatMap((result) => result.items);
+  return { entries, items: items.sort((one, other) => Number(one.cursor) - Number(other.cursor)) };
+}
+
+const placeOf = ({ cursor, kind, resource_url, fields }: FeedEntry | IDataObject) =>
+  JSON.stringify([cursor, kind, resource_url, fields]);
+
+test('X14 all events of the account start a workflow like its feed, with the record or the id of a deleted one', async () => {
+  const team = await createTeam();
+  const made = createTeamWorkflow({ events: ['*', 'new_event'], scope: 'account' });
+  await activate(made);
+  const [hook] = await hooksOf(made);
+  assert.deepEqual([hook?.events, hook?.scope, hook?.project_id], [['*'], 'account', '0']);
+  assert.equal(await activate(made), true);
+  const { entries, items } = await follow(made, team, () => true);
+  assert.deepEqual(items.map(placeOf), entries.map(placeOf));
+  assert.deepEqual(
+    items.map(({ kind, record }) => [kind, record === null]),
+    [
+      ['new_event', false],
+      ['new_event', false],
+      ['changed_event', false],
+      ['deleted_event', true],
+      ['new_user', false],
+      ['deleted_user', true],
+    ],
+  );
+  const [changed, deleted] = items.slice(2);
+  assert.deepEqual(changed?.fields, ['event_name', 'due_date']);
+  assert.deepEqual(changed?.record, await service.carillon.events.get(String(changed?.record_id)));
+  assert.equal(deleted?.resource_url, `${service.baseUrl}/v2/events/${deleted?.record_id}`);
+  await deactivate(made);
+  const [ended] = await hooksOf(made);
+  assert.equal(ended?.ended_reason, 'deleted');
+});
+
+test('X14 with the scope of a project, only the selected events in it start a workflow', async () => {
+  const team = await createTeam();
+  const made = createTeamWorkflow({
+    events: ['changed_event', 'new_event'],
+    scope: 'project',
+    projectId: { __rl: true, mode: 'list', value: team.project_id, cachedResultName: 'Bells' },
+  });
+  await activate(made);
+  const [hook] = await hooksOf(made);
+  assert.deepEqual([hook?.scope, hook?.project_id], ['project', team.project_id]);
+  made.node.parameters.events = ['new_event', 'changed_event'];
+  assert.equal(await activate(made), true, 'the order of the events does not matter');
+  const { entries, items } = await follow(made, team, (entry) => entry.project_id === team.project_id);
+  assert.deepEqual(items.map(placeOf), entries.map(placeOf));
+  assert.deepEqual(
+    items.map(({ kind }) => kind),
+    ['new_event', 'changed_event'],
+  );
+  await deactivate(made);
+});
+
+test('X14 a changed scope replaces the hook; the scope of the account needs an admin; no event is an error', async () => {
+  const { apiKey: apiKeyOfMember, project_id } = await createTeam();
+  const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' });
+  await activate(made);
+  const other = await service.carillon.projects.create({ project_name: 'Towers' });
+  for (const [scope, value] of [
+    ['account', ''],
+    ['project', project_id],
+    ['project', other.project_id],
+  ] as const) {
+    made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value } };
+    assert.equal(await activate(made), false, scope);
+  }
+  assert.deepEqual(
+    (await hooksOf(made)).map((hook) => [hook.state, hook.scope, hook.project_id]),
+    [
+      ['ended', 'own', '0'],
+      ['ended', 'account', '0'],
+      ['ended', 'project', project_id],
+      ['live', 'project', other.project_id],
+    ],
+  );
+  await deactivate(made);
+  const theirs = createTeamWorkflow({ events: ['new_event'], scope: 'account' }, { apiKey: apiKeyOfMember });
+  await assert.rejects(activate(theirs), /Only hooks of admins can have the scope account/);
+  const none = createTeamWorkflow({ events: [], scope: 'own' });
+  await assert.rejects(activate(none), /Select at least one event/);
+  assert.deepEqual([...(await hooksOf(theirs)), ...(await hooksOf(none))], []);
+});
+
+test('a notification of an event that is not selected, unknown or untrue gets 200 and starts nothing', async () => {
+  const { event_id } = await service.carillon.events.create(launch);
+  const made = createTeamWorkflow({ events: ['new_event', 'deleted_event'], scope: 'own' });
+  const all = createTeamWorkflow({ events: ['*'], scope: 'own' });
+  const resource_url = `${service.baseUrl}/v2/events/${event_id}`;
+  for (const [workflow, kind, url] of [
+    [made, 'changed_event', resource_url],
+    [made, 'deleted_event', resource_url],
+    [made, '', resource_url],
+    [all, 'new_task', resource_url],
+    [all, 'new_invoice', `${service.baseUrl}/v2/invoices/1`],
+  ] as const) {
+    const count = host.webhookResults.length;
+    const { status } = await post(
+      webhookUrl(workflow),
+      { resource_url: url },
+      kind === '' ? {} : { 'webhook-event': kind },
+    );
+    assert.equal(status, 200, kind);
+    assert.deepEqual((await host.waitForResults(count + 1))[count]?.items, [], kind);
+  }
+});
+
+test('projects are chosen by name from a list, also if the first pages have no match', async () => {
+  for (let n = 0; n < 101; n += 1) await service.carillon.projects.create({ project_name: `Tower ${n}` });
+  const { project_id } = await service.carillon.projects.create({ project_name: 'Carillon of Bruges' });
+  const made = createTeamWorkflow({ events: ['*'], scope: 'project' });
+  assert.deepEqual(await searchList(made, 'searchProjects', 'bruGES'), [
+    [{ name: 'Carillon of Bruges', value: project_id }],
+  ]);
+  const pages = await searchList(made, 'searchProjects', '');
+  assert.equal(
+    new Set(pages.flat().map(({ value }) => value)).size,
+    (await service.carillon.projects.list({ limit: 1 })).paging.total_records,
+  );
+  assert.ok(pages.length > 1);
+  assert.deepEqual(await searchList(made, 'searchProjects', 'no such name'), [[]]);
 });
 
 test('an address of another service is rejected, and the key is not sent there', async (t) => {

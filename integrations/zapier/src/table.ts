@@ -32,12 +32,14 @@ export type ResourceType = {
 
 export const resourceTypes = service.resourceTypes as ResourceType[];
 
-/** Kinds that a hook can subscribe to, with the resource type of their records. */
-export const hookKinds: { name: string; resourceType: ResourceType }[] = service.kinds.flatMap(
-  ({ name, resourceType, hooks }) => {
-    const found = resourceTypes.find((one) => one.name === resourceType);
-    return hooks && found !== undefined ? [{ name, resourceType: found }] : [];
-  },
+/** An event kind, such as `changed_task`: its verb, here `changed`, and the resource type of its records. */
+export type Kind = { name: string; verb: string; resourceType: ResourceType };
+
+/** The event kinds of the resource types above. */
+export const kinds: Kind[] = resourceTypes.flatMap((resourceType) =>
+  service.kinds
+    .filter((kind) => kind.resourceType === resourceType.name)
+    .map(({ name }) => ({ name, verb: name.slice(0, name.indexOf('_')), resourceType })),
 );
 
 /** Converts `completed_task` to `Completed Task`. */

@@ -1,30 +1,61 @@
-import type { Bundle, Trigger, ZObject } from 'zapier-platform-core';
+import type { Bundle, PlainInputField, Trigger, ZObject } from 'zapier-platform-core';
 import { apiRootOf, expectStatuses } from './connection';
+import { toInputField } from './inputs';
 import { fetchRecords } from './records';
-import { hookKinds, type ResourceType, resourceTypes, titleOf, toZapierRecord, type ZapierRecord } from './table';
+import {
+  type Kind,
+  kinds,
+  type ResourceType,
+  resourceTypes,
+  titleOf,
+  toZapierRecord,
+  type ZapierRecord,
+} from './table';
 
 /** Maximum number of example records that the editor shows for a trigger. */
 const MAX_EXAMPLES = 3;
+/** Number of entries of the feed from which the newest are taken as examples. */
+const FEED_PAGE_SIZE = 1_000;
 /** Number of records per page of a list from which the user chooses an id. */
 const CHOICES_PAGE_SIZE = 100;
 
-/** One trigger for each kind that a hook can subscribe to. */
-const hookTriggers = hookKinds.map(
-  ({ name, resourceType }): Trigger => ({
-    key: name,
-    noun: titleOf(resourceType.name),
-    display: { label: titleOf(name), description: `Triggers as soon as ${describeKind(name)}, done by you.` },
-    operation: {
-      type: 'hook',
-      performSubscribe: (z, bundle) => subscribe(z, bundle, name),
-      performUnsubscribe: unsubscribe,
-      perform: (z, bundle) => fetchNotifiedRecord(z, bundle, resourceType),
-      performList: (z, bundle) =>
-        listRecords(z, bundle, resourceType, { limit: MAX_EXAMPLES, ...exampleFilterOf(name) }),
-      sample: toZapierRecord(resourceType, resourceType.sample),
+/** The verbs of event kinds, as the editor shows them. `repeats`: one record can have several occurrences of the kind. */
+const verbs: Record<string, { title: string; predicate: string; repeats?: boolean }> = {
+  new: { title: 'New', predicate: 'is created' },
+  changed: { title: 'Updated', predicate: 'is updated', repeats: true },
+  deleted: { title: 'Deleted', predicate: 'is deleted' },
+  completed: { title: 'Completed', predicate: 'is completed' },
+  reopened: { title: 'Reopened', predicate: 'is reopened', repeats: true },
+  assigned: { title: 'Assigned', predicate: 'is assigned to another user or team', repeats: true },
+};
+
+/** One trigger for each event kind. */
+const hookTriggers = kinds.flatMap((kind): Trigger[] => {
+  const { name, verb, resourceType } = kind;
+  const shown = verbs[verb];
+  if (shown === undefined) return [];
+  const noun = titleOf(resourceType.name);
+  const article = /^[aeio]/.test(resourceType.name) ? 'an' : 'a';
+  return [
+    {
+      key: name,
+      noun,
+      display: {
+        label: `${shown.title} ${noun}`,
+        description: `Triggers when ${article} ${resourceType.name} ${shown.predicate}.`,
+      },
+      operation: {
+        type: 'hook',
+        inputFields: [scopeFieldOf(resourceType), projectFieldsFor],
+        performSubscribe: (z, bundle) => subscribe(z, bundle, kind),
+        performUnsubscribe: unsubscribe,
+        perform: (z, bundle) => fetchNotifiedRecord(z, bundle, kind, readNotification(bundle)),
+        performList: (z, bundle) => fetchExamples(z, bundle, kind),
+        sample: sampleOf(kind),
+      },
     },
-  }),
-);
+  ];
+});
 
 /** One hidden trigger for each resource type. It lists the records from which the user chooses an id. */
 const choiceTriggers = resourceTypes.map(
@@ -52,30 +83,53 @@ export const triggers = Object.fromEntries(
   [...hookTriggers, ...choiceTriggers].map((trigger) => [trigger.key, trigger]),
 );
 
-/** Describes an event kind as a clause, such as `a task is completed`. */
-function describeKind(kind: string): string {
-  const [action, resourceType = ''] = kind.split('_');
-  const article = /^[aeio]/.test(resourceType) ? 'an' : 'a';
-  return action === 'completed' ? `${article} ${resourceType} is completed` : `${article} ${resourceType} is created`;
+/** Input field for whose occurrences start a Zap (X11). Clients are in no project. */
+function scopeFieldOf({ name }: ResourceType): PlainInputField {
+  return {
+    key: 'scope',
+    label: 'Whose',
+    type: 'string',
+    default: 'own',
+    choices: {
+      own: 'What I do (the user of the API key)',
+      ...(name === 'client' ? {} : { project: 'What anybody does in one project' }),
+      account: 'What anybody does in the account (for admins and owners)',
+    },
+    altersDynamicFields: true,
+    helpText: 'Whose actions start the Zap.',
+  };
 }
 
-/** Returns the filters with which a list contains only records that fit the event kind. */
-function exampleFilterOf(kind: string): Record<string, string> {
-  return kind.startsWith('completed_') ? { status: 'completed' } : {};
+const projectField = toInputField({ name: 'project_id', says: 'Which one.', form: 'text', required: true });
+
+function projectFieldsFor(_z: ZObject, { inputData }: Bundle): PlainInputField[] {
+  return inputData.scope === 'project' ? [projectField] : [];
 }
 
-type Hook = { id: string; event: string; target_url: string };
+/** Whose occurrences start a Zap, in the words of the API. Zaps without this input are of the first version. */
+function readScope({ inputData }: Bundle): { scope: string; project_id?: string } {
+  const scope = String(inputData.scope || 'own');
+  return scope === 'project' ? { scope, project_id: String(inputData.project_id) } : { scope };
+}
 
-async function subscribe(z: ZObject, bundle: Bundle, kind: string): Promise<{ id: string }> {
+type Hook = { id: string; events: string[]; scope: string; project_id: string; target_url: string; state: string };
+
+async function subscribe(z: ZObject, bundle: Bundle, { name }: Kind): Promise<{ id: string }> {
   const url = `${apiRootOf(z, bundle)}/hooks`;
-  const body = { target_url: bundle.targetUrl, event: kind };
-  const answer = await z.request({ url, method: 'POST', body, ...expectStatuses(409) });
+  const wanted = { target_url: bundle.targetUrl, events: [name], ...readScope(bundle) };
+  const answer = await z.request({ url, method: 'POST', body: wanted, ...expectStatuses(409) });
   if (answer.status === 201) return answer.data;
   // 409: another hook has this target (C12). If that hook belongs to this user, Zapier has repeated the call because it
   // missed the first response.
   const { data } = await z.request({ url });
-  const ownHook = (data.data as (Hook & { state: string })[]).find(
-    (hook) => hook.target_url === bundle.targetUrl && hook.event === kind && hook.state !== 'ended',
+  const { target_url, scope, project_id = '0' } = wanted;
+  const ownHook = (data.data as Hook[]).find(
+    (hook) =>
+      hook.state !== 'ended' &&
+      hook.target_url === target_url &&
+      hook.events.join() === name &&
+      hook.scope === scope &&
+      hook.project_id === project_id,
   );
   if (ownHook === undefined) throw new z.errors.Error(answer.data.message, answer.data.code, 409);
   return { id: ownHook.id };
@@ -88,20 +142,90 @@ async function unsubscribe(z: ZObject, bundle: Bundle): Promise<object> {
   return {};
 }
 
+/** A notification, or an entry of the feed: the address of a record, its place in the feed, and the changed fields. */
+type Notification = { resource_url: string; cursor: string; fields: string[] };
+
+function readNotification(bundle: Bundle): Notification {
+  const changedFields = readHeader(bundle, 'webhook-fields');
+  return {
+    resource_url: String(bundle.cleanedRequest?.resource_url),
+    cursor: readHeader(bundle, 'webhook-cursor'),
+    fields: changedFields === '' ? [] : changedFields.split(','),
+  };
+}
+
+/** Returns a header of a notification. Zapier puts `Http-` before the names of most headers. */
+function readHeader({ rawRequest }: Bundle, wantedName: string): string {
+  const headers = Object.entries(rawRequest?.headers ?? {});
+  return headers.find(([name]) => name.toLowerCase().replace(/^http-/, '') === wantedName)?.[1] ?? '';
+}
+
 /**
  * Fetches the record that a notification names. The record must have this trigger's resource type and be on this
- * service, since anyone can POST to a target (section 5 of the specification). A hook test and a deleted record trigger
- * nothing.
+ * service, since anyone can POST to a target (section 5 of the specification). Nothing is triggered by a hook test, by a
+ * record that was deleted since, and by a deletion that the service does not confirm.
  */
-async function fetchNotifiedRecord(z: ZObject, bundle: Bundle, resourceType: ResourceType): Promise<ZapierRecord[]> {
-  const url = String(bundle.cleanedRequest?.resource_url);
+async function fetchNotifiedRecord(
+  z: ZObject,
+  bundle: Bundle,
+  kind: Kind,
+  notification: Notification,
+): Promise<ZapierRecord[]> {
+  const { resourceType, verb } = kind;
+  const { resource_url: url } = notification;
   const root = apiRootOf(z, bundle);
-  const [, plural] = /^\/(\w+)\/\d+$/.exec(url.startsWith(root) ? url.slice(root.length) : '') ?? [];
+  const [, plural, id = ''] = /^\/(\w+)\/(\d+)$/.exec(url.startsWith(root) ? url.slice(root.length) : '') ?? [];
   if (plural === 'hooks') return [];
   if (plural !== resourceType.plural)
     throw new z.errors.Error(`This is not the address of a record of type ${resourceType.name}.`, 'foreign_address');
   const answer = await z.request({ url, ...expectStatuses(404) });
-  return answer.status === 404 ? [] : [toZapierRecord(resourceType, answer.data.data)];
+  const isDeletion = verb === 'deleted';
+  if (isDeletion !== (answer.status === 404)) return [];
+  return [toTriggerRecord(kind, isDeletion ? { [resourceType.key]: id } : answer.data.data, notification)];
+}
+
+/**
+ * Converts a record to what a trigger returns. Zapier takes items with the same `id` for the same item, so the `id` of a
+ * kind that repeats also contains the place in the feed. `completed` keeps the record's id, which existing Zaps use.
+ */
+function toTriggerRecord(
+  { verb, resourceType }: Kind,
+  record: Record<string, unknown>,
+  { resource_url, cursor, fields }: Notification,
+): ZapierRecord {
+  const zapierRecord = toZapierRecord(resourceType, record);
+  return {
+    ...zapierRecord,
+    ...(verbs[verb]?.repeats && cursor !== '' ? { id: `${zapierRecord.id}-${cursor}` } : {}),
+    ...(verb === 'changed' ? { changed_fields: fields } : {}),
+    ...(verb === 'deleted' ? { resource_url } : {}),
+  };
+}
+
+function sampleOf(kind: Kind): ZapierRecord {
+  const { key, label, plural, sample } = kind.resourceType;
+  const resource_url = `https://calendar.example.com/v2/${plural}/1`;
+  const record = kind.verb === 'deleted' ? { [key]: '1' } : sample;
+  return toTriggerRecord(kind, record, { resource_url, cursor: '1', fields: [label] });
+}
+
+/** Returns example records for the editor, as the trigger returns them. */
+async function fetchExamples(z: ZObject, bundle: Bundle, kind: Kind): Promise<ZapierRecord[]> {
+  const { name, verb, resourceType } = kind;
+  const { scope, project_id } = readScope(bundle);
+  if (verb === 'new' || verb === 'completed') {
+    const isListedByProject = resourceType.filters.some((filter) => filter.name === 'project_id');
+    return listRecords(z, bundle, resourceType, {
+      limit: MAX_EXAMPLES,
+      ...(verb === 'completed' ? { status: 'completed' } : {}),
+      ...(project_id === undefined || !isListedByProject ? {} : { project_id }),
+    });
+  }
+  const params = { kind: name, scope, limit: FEED_PAGE_SIZE, ...(project_id === undefined ? {} : { project_id }) };
+  const { data } = await z.request({ url: `${apiRootOf(z, bundle)}/notifications`, params });
+  const newestEntries = (data.data as Notification[]).slice(-MAX_EXAMPLES).reverse();
+  const examples = newestEntries.map((entry) => fetchNotifiedRecord(z, bundle, kind, entry));
+  return (await Promise.all(examples)).flat();
 }
 
 type ListQuery = Readonly<Record<string, string | number>> & { readonly limit: number };

@@ -3,9 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
-import { hookKinds } from '../../../packages/sdk/src/index.ts';
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
+import { occurrenceKinds } from '../../../src/delivery/outbox/event-kinds.ts';
 import { eventually } from '../../../test/kit/eventually.ts';
-import { startTarget } from '../../../test/kit/network/target.ts';
+import { type ReceivedNotification, startTarget } from '../../../test/kit/network/target.ts';
 import { createMemberKey, startService } from '../../service.ts';
 import app from '../dist/index.js';
 
@@ -21,13 +22,17 @@ const tester = zapier.createAppTester(app);
 const run = <T = Rows>(perform: unknown, bundle: object = {}): Promise<Awaited<T>> =>
   tester(perform as Perform<T>, { authData, ...bundle }) as Promise<Awaited<T>>;
 
-type Operation = Record<'perform' | 'performList' | 'performSubscribe' | 'performUnsubscribe', unknown>;
+type Operation = Record<'perform' | 'performList' | 'performSubscribe' | 'performUnsubscribe', unknown> & {
+  readonly inputFields: readonly unknown[];
+};
 const operation = (of: 'triggers' | 'creates' | 'searches', name: string): Operation => {
   const found: Record<string, { operation: object }> = app[of];
   return found[name]?.operation as Operation;
 };
-const hookOf = (kind: string, targetUrl: string) =>
-  run<{ id: string }>(operation('triggers', kind).performSubscribe, { targetUrl });
+const hookOf = (kind: string, targetUrl: string, inputData: object = {}) =>
+  run<{ id: string }>(operation('triggers', kind).performSubscribe, { targetUrl, inputData });
+/** The kinds that have a trigger. */
+const kinds = occurrenceKinds.filter((kind) => /_(event|client|project|task|subtask)$/.test(kind));
 const launch = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
 
 test("the app is valid by Zapier's own rules", async () => {
@@ -44,14 +49,103 @@ test('the key is tested, and a wrong one makes Zapier ask the user to reconnect'
   await assert.rejects(run(app.authentication?.test, nowhere), /The base URL is an http or https address/);
 });
 
-test('each of the seven kinds can be subscribed to, and its hook is deleted when the Zap is turned off', async () => {
-  for (const kind of hookKinds) {
+test('X14 each kind has a trigger; its hook is deleted when the Zap is turned off', async () => {
+  const offered = Object.keys(app.triggers ?? {}).filter((key) => !key.startsWith('list_'));
+  assert.deepEqual(offered.sort(), [...kinds].sort());
+  for (const kind of kinds) {
     const { id } = await hookOf(kind, target.urlOf(`/${kind}`));
     const hook = await service.carillon.hooks.get(id);
-    assert.deepEqual([hook.event, hook.target_url, hook.state], [kind, target.urlOf(`/${kind}`), 'live']);
+    const { events, scope, target_url, state } = hook;
+    assert.deepEqual([events, scope, target_url, state], [[kind], 'own', target.urlOf(`/${kind}`), 'live']);
     await run(operation('triggers', kind).performUnsubscribe, { subscribeData: { id } });
     assert.equal((await service.carillon.hooks.get(id)).ended_reason, 'deleted');
   }
+});
+
+test('X14 a Zap can report a project or the whole account; the project is an input of the scope project only', async () => {
+  const { project_id } = await service.carillon.projects.create({ project_name: 'Bells' });
+  const other = await service.carillon.projects.create({ project_name: 'Towers' });
+  const ofProject = { scope: 'project', project_id };
+  for (const inputData of [ofProject, { scope: 'account' }]) {
+    const { id } = await hookOf('changed_task', target.urlOf('/scoped'), inputData);
+    const hook = await service.carillon.hooks.get(id);
+    assert.deepEqual([hook.scope, hook.project_id], [inputData.scope, Reflect.get(inputData, 'project_id') ?? '0']);
+    assert.equal((await hookOf('changed_task', target.urlOf('/scoped'), inputData)).id, id);
+    for (const otherInput of [{}, { ...ofProject, project_id: other.project_id }])
+      await assert.rejects(hookOf('changed_task', target.urlOf('/scoped'), otherInput), /Another hook has this target/);
+    await service.carillon.hooks.delete(id);
+  }
+  for (const id of [project_id, other.project_id]) await service.carillon.projects.delete(id);
+  const member = { ...authData, apiKey: await createMemberKey(service) };
+  const theirs = { authData: member, targetUrl: target.urlOf('/scoped'), inputData: { scope: 'account' } };
+  await assert.rejects(run(operation('triggers', 'new_event').performSubscribe, theirs), /Only hooks of admins/);
+
+  const inputsOf = async (kind: string, inputData: object) => {
+    const [scope, project] = operation('triggers', kind).inputFields;
+    const { choices } = scope as { choices: object };
+    return [Object.keys(choices), (await run(project, { inputData })).map(({ key }) => key)];
+  };
+  const scopes = ['own', 'project', 'account'];
+  assert.deepEqual(await inputsOf('new_task', ofProject), [scopes, ['project_id']]);
+  assert.deepEqual(await inputsOf('new_task', { scope: 'own' }), [scopes, []]);
+  assert.deepEqual(await inputsOf('new_client', {}), [['own', 'account'], []]);
+});
+
+/** A notification as Zapier passes it on: it puts `Http-` before the names of most headers. */
+const notifiedOf = ({ body, headers }: ReceivedNotification) => ({
+  cleanedRequest: JSON.parse(body),
+  rawRequest: {
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.startsWith('content') ? name : `Http-${name}`, value]),
+    ),
+  },
+});
+
+test('X14 what another user does arrives with a distinct id for each change; of a deleted record, with its id', async () => {
+  const auth = apiKey({ domain: service.domain, key: await createMemberKey(service) });
+  const { events } = new Carillon({ baseUrl: service.baseUrl, auth });
+  const inputData = { scope: 'account' };
+  const hooks = [];
+  for (const kind of ['changed_event', 'deleted_event'])
+    hooks.push(await hookOf(kind, target.urlOf(`/${kind}`), inputData));
+  const arrivalAt = async (kind: string, index: number) => {
+    const listArrivals = () => target.received.filter(({ path }) => path === `/${kind}`);
+    const arrival = (await eventually(listArrivals, ({ length }) => length > index))[index];
+    assert.ok(arrival);
+    return arrival;
+  };
+  const event = await events.create(launch);
+  const { perform, performList } = operation('triggers', 'changed_event');
+  const items = [];
+  for (const [index, change] of [{ event_name: 'Landing' }, { due_date: '20270103' }].entries()) {
+    const changed = await events.update(event.event_id, change);
+    const arrival = await arrivalAt('changed_event', index);
+    const id = `${event.event_id}-${arrival.headers['webhook-cursor']}`;
+    const item = await run(perform, { inputData, ...notifiedOf(arrival) });
+    assert.deepEqual(item, [{ ...changed, id, changed_fields: Object.keys(change) }]);
+    items.push(...item);
+  }
+  const examples = await run(performList, { inputData });
+  assert.deepEqual(
+    examples.map(({ id }) => id),
+    items.map(({ id }) => id).reverse(),
+    'the newest example is first',
+  );
+  assert.deepEqual(examples[0], items[1]);
+
+  const { perform: performDeletion, performList: listDeletions } = operation('triggers', 'deleted_event');
+  await events.delete(event.event_id);
+  const deletion = await arrivalAt('deleted_event', 0);
+  const resource_url = `${service.baseUrl}/v2/events/${event.event_id}`;
+  const deleted = [{ id: event.event_id, event_id: event.event_id, resource_url }];
+  assert.deepEqual(await run(performDeletion, { inputData, ...notifiedOf(deletion) }), deleted);
+  assert.deepEqual(await run(listDeletions, { inputData }), deleted);
+  assert.deepEqual(await run(listDeletions), [], 'an example of the own scope is not of another user');
+  assert.deepEqual(await run(perform, { inputData, ...notifiedOf(deletion) }), []);
+  const { event_id } = await events.create(launch);
+  const untrue = { cleanedRequest: { resource_url: `${service.baseUrl}/v2/events/${event_id}` } };
+  assert.deepEqual(await run(performDeletion, untrue), []);
+  for (const { id } of hooks) await service.carillon.hooks.delete(id);
 });
 
 test('a created record arrives as fetched; a hook test and a deleted record trigger nothing', async () => {

@@ -5,6 +5,7 @@ import {
   type ITriggerResponse,
   NodeConnectionTypes,
 } from 'n8n-workflow';
+import { readScope, scopePropertiesOf, searchProjects } from '../parts/scope';
 import { kinds, titleOf } from '../parts/table';
 import { type FeedFilter, fetchEndOfFeed, followFeed } from './feed';
 
@@ -23,16 +24,7 @@ export class CarillonFeedTrigger implements INodeType {
     outputs: [NodeConnectionTypes.Main],
     credentials: [{ name: 'carillonApi', required: true }],
     properties: [
-      {
-        displayName: 'Whose',
-        name: 'scope',
-        type: 'options',
-        default: 'account',
-        options: [
-          { name: 'Of the Whole Account', value: 'account', description: 'For admins and owners' },
-          { name: 'My Own', value: 'own', description: 'What the user of the key has done' },
-        ],
-      },
+      ...scopePropertiesOf('account'),
       {
         displayName: 'Events',
         name: 'kinds',
@@ -44,10 +36,12 @@ export class CarillonFeedTrigger implements INodeType {
     ],
   };
 
+  methods = { listSearch: { searchProjects } };
+
   async trigger(this: ITriggerFunctions): Promise<ITriggerResponse> {
     const feedFilter: FeedFilter = {
       kinds: this.getNodeParameter('kinds') as string[],
-      scope: this.getNodeParameter('scope') as string,
+      scope: readScope(this),
     };
     const staticData = this.getWorkflowStaticData('node');
     // Fetch the cursor before following the feed: a missing permission then fails the activation, and n8n saves the

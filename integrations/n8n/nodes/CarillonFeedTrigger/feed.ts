@@ -7,6 +7,7 @@ import {
   type ServiceResponse,
   toApiError,
 } from '../parts/call';
+import type { Scope } from '../parts/scope';
 
 /** Long polling: the service holds a call open for up to this time. */
 const LONG_POLL_WAIT_S = 25;
@@ -21,14 +22,14 @@ const MAX_BACKOFF_MS = 30_000;
 const MAX_ENTRIES_PER_PAGE = 25;
 
 /** Filter of the feed. An empty list of kinds means all kinds. */
-export type FeedFilter = { kinds: string[]; scope: string };
+export type FeedFilter = { kinds: string[]; scope: Scope };
 
 type FeedEntry = { cursor: string; kind: string; resource_url: string };
 type FeedPage = { data: FeedEntry[]; next: string };
 
 /** Fetches the cursor of the feed's current end: a workflow gets only occurrences after its first activation. */
-export async function fetchEndOfFeed(context: ITriggerFunctions, scope: string): Promise<string> {
-  const request = { method: 'GET', path: '/notifications', qs: { after: 'latest', scope } } as const;
+export async function fetchEndOfFeed(context: ITriggerFunctions, scope: Scope): Promise<string> {
+  const request = { method: 'GET', path: '/notifications', qs: { after: 'latest', ...scope } } as const;
   const { next } = (await callForBody(context, request)) as unknown as FeedPage;
   return next;
 }
@@ -45,7 +46,7 @@ export async function followFeed(
   const { kinds, scope } = feedFilter;
   const staticData = context.getWorkflowStaticData('node');
   while (!signal.aborted) {
-    const qs = { after: staticData.cursor, scope, wait: LONG_POLL_WAIT_S, limit: MAX_ENTRIES_PER_PAGE };
+    const qs = { after: staticData.cursor, ...scope, wait: LONG_POLL_WAIT_S, limit: MAX_ENTRIES_PER_PAGE };
     const response = await callWithRetry(context, { method: 'GET', path: '/notifications', qs, signal });
     if (response === undefined) return;
     if (response.status === 200) {

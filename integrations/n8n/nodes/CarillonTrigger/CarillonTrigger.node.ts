@@ -8,20 +8,27 @@ import {
   NodeConnectionTypes,
   NodeOperationError,
 } from 'n8n-workflow';
-import { messageOf } from '../parts/call';
-import { fetchRecord, parseRecordUrl } from '../parts/record';
-import { kinds, resourceTypes, titleOf } from '../parts/table';
+import { fetchRecord, messageOf, parseRecordUrl } from '../parts/call';
+import { readScope, scopePropertiesOf, searchProjects } from '../parts/scope';
+import { kinds, titleOf } from '../parts/table';
 import { isSubscribed, subscribe, unsubscribe, type WantedHook } from './subscription';
 
-/** Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. */
+/** The event that stands for all kinds, also for those of later versions of the service. */
+const ALL_KINDS = '*';
+
+/**
+ * Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. Version 1
+ * of the node has one event, `kind`, of the key's own user; version 2 has several events and a scope.
+ */
 export class CarillonTrigger implements INodeType {
   description: INodeTypeDescription = {
     displayName: 'Carillon Trigger',
     name: 'carillonTrigger',
     icon: { light: 'file:../parts/carillon.svg', dark: 'file:../parts/carillon.dark.svg' },
     group: ['trigger'],
-    version: 1,
-    subtitle: '={{$parameter["kind"]}}',
+    version: [1, 2],
+    defaultVersion: 2,
+    subtitle: '={{ ($parameter["events"] || [$parameter["kind"]]).join(", ") }}',
     description: 'Starts the workflow when Carillon rings, with the record that it rings for',
     defaults: { name: 'Carillon Trigger' },
     inputs: [],
@@ -35,10 +42,24 @@ export class CarillonTrigger implements INodeType {
         type: 'options',
         required: true,
         default: 'new_event',
+        displayOptions: { show: { '@version': [1] } },
         description:
-          'Of what you did yourself, that is the user of the key; for what others do, take the Carillon Feed Trigger',
+          'Of what you did yourself, that is the user of the key; a newly added Carillon Trigger also offers what others do',
         options: kinds.filter(({ hooks }) => hooks).map(({ name }) => ({ name: titleOf(name), value: name })),
       },
+      {
+        displayName: 'Events',
+        name: 'events',
+        type: 'multiOptions',
+        required: true,
+        default: [],
+        displayOptions: { show: { '@version': [2] } },
+        options: [
+          { name: 'All', value: ALL_KINDS, description: 'Whatever happens to records that the key may read' },
+          ...kinds.map(({ name }) => ({ name: titleOf(name), value: name })),
+        ],
+      },
+      ...scopePropertiesOf('own', { '@version': [2] }),
       {
         displayName: 'Answer',
         name: 'answer',
@@ -61,6 +82,8 @@ export class CarillonTrigger implements INodeType {
     ],
   };
 
+  methods = { listSearch: { searchProjects } };
+
   webhookMethods = {
     default: {
       checkExists(this: IHookFunctions): Promise<boolean> {
@@ -77,13 +100,19 @@ export class CarillonTrigger implements INodeType {
   };
 
   async webhook(this: IWebhookFunctions): Promise<IWebhookResponseData> {
+    const headers = this.getHeaderData();
+    const events = readEvents(this);
+    // A service that does not send the kind notifies of one kind only.
+    const notifiedKind = headers['webhook-event'] ?? (events.length === 1 ? events[0] : undefined);
+    const kind = kinds.find(({ name }) => name === notifiedKind);
+    // The kind is unknown for a hook test (X1), or if the service is newer than this package.
+    if (kind === undefined || !events.some((event) => event === ALL_KINDS || event === kind.name))
+      return sendResponse(this, 200, 'Nothing to do.');
     const { resource_url } = this.getBodyData();
     const recordAddress = await parseRecordUrl(this, resource_url);
     if (recordAddress === undefined)
       return sendResponse(this, 400, 'resource_url is no address of a record below the base URL.');
-    const kind = this.getNodeParameter('kind') as string;
-    // In the notification of a hook test, `resource_url` is the address of the hook itself (X1).
-    if (recordAddress.plural !== pluralOf(kind)) return sendResponse(this, 200, 'Nothing to do.');
+    if (recordAddress.plural !== kind.plural) return sendResponse(this, 200, 'Nothing to do.');
     let record: IDataObject | undefined;
     try {
       record = await fetchRecord(this, recordAddress);
@@ -92,21 +121,39 @@ export class CarillonTrigger implements INodeType {
       this.logger.warn(`Carillon Trigger could not fetch ${String(resource_url)}: ${messageOf(error)}`);
       return sendResponse(this, 502, 'The record could not be fetched.');
     }
-    if (record === undefined) return sendResponse(this, 200, 'Deleted since.');
-    const delivery_id = this.getHeaderData()['webhook-id'] ?? '';
-    return { workflowData: [[{ json: { kind, resource_url, delivery_id, record } }]] };
+    // Anyone can POST to a target, so the service is also asked whether the record was deleted.
+    const isDeletion = kind.name.startsWith('deleted_');
+    if (isDeletion !== (record === undefined))
+      return sendResponse(this, 200, isDeletion ? 'Not deleted.' : 'Deleted since.');
+    const json = {
+      kind: kind.name,
+      cursor: headers['webhook-cursor'] ?? '',
+      fields: String(headers['webhook-fields'] ?? '')
+        .split(',')
+        .filter((name) => name !== ''),
+      resource_url,
+      record_id: recordAddress.id,
+      delivery_id: headers['webhook-id'] ?? '',
+      record: record ?? null,
+    };
+    return { workflowData: [[{ json }]] };
   }
 }
 
-function wantedHookOf(context: IHookFunctions): WantedHook {
-  const target = context.getNodeWebhookUrl('default');
-  if (target === undefined) throw new NodeOperationError(context.getNode(), 'This workflow has no webhook URL yet.');
-  return { target, kind: context.getNodeParameter('kind') as string };
+/** Returns the selected event kinds, or only `*` for all. */
+function readEvents(context: IHookFunctions | IWebhookFunctions): string[] {
+  if (context.getNode().typeVersion === 1) return [context.getNodeParameter('kind') as string];
+  const events = context.getNodeParameter('events') as string[];
+  return events.includes(ALL_KINDS) ? [ALL_KINDS] : events;
 }
 
-function pluralOf(kind: string): string | undefined {
-  const resourceType = kinds.find(({ name }) => name === kind)?.resourceType;
-  return resourceTypes.find(({ name }) => name === resourceType)?.plural;
+function wantedHookOf(context: IHookFunctions): WantedHook {
+  const target_url = context.getNodeWebhookUrl('default');
+  if (target_url === undefined)
+    throw new NodeOperationError(context.getNode(), 'This workflow has no webhook URL yet.');
+  const events = readEvents(context);
+  if (events.length === 0) throw new NodeOperationError(context.getNode(), 'Select at least one event.');
+  return { target_url, events, ...readScope(context) };
 }
 
 /** Sends a response without starting the workflow. */

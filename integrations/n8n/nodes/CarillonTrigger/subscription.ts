@@ -1,15 +1,16 @@
 import type { IDataObject, IHookFunctions } from 'n8n-workflow';
 import { callForBody, callService, messageOf, toApiError } from '../parts/call';
+import type { Scope } from '../parts/scope';
 
-/** The hook that a workflow needs: target URL and kind. */
-export type WantedHook = { target: string; kind: string };
+/** The hook that a workflow needs: its target URL, its event kinds or `*` for all, and whose occurrences it reports. */
+export type WantedHook = Scope & { target_url: string; events: string[] };
 
 /** The workflow's static data, which n8n stores with the workflow. */
 type StaticData = IDataObject & { hookId?: string };
 
 const getStaticData = (context: IHookFunctions): StaticData => context.getWorkflowStaticData('node');
 
-/** Whether the workflow's hook is live and has the wanted target and kind. */
+/** Whether the workflow's hook is live and has the wanted target, kinds and scope. */
 export async function isSubscribed(context: IHookFunctions, wanted: WantedHook): Promise<boolean> {
   const hook = await fetchStoredHook(context);
   return hook !== undefined && hook.state !== 'ended' && matchesWantedHook(hook, wanted);
@@ -17,14 +18,14 @@ export async function isSubscribed(context: IHookFunctions, wanted: WantedHook):
 
 /**
  * Ensures that the workflow has a live hook. An ended hook is restored, so that it gets the missed deliveries (X1). A
- * hook for another kind or another path of this n8n is replaced. A hook whose target is another n8n is kept, because
+ * hook for other kinds, another scope or another path of this n8n is replaced. A hook whose target is another n8n is kept, because
  * this workflow may be a copy of a workflow there.
  */
 export async function subscribe(context: IHookFunctions, wanted: WantedHook): Promise<void> {
   const hook = await fetchStoredHook(context);
   if (hook !== undefined) {
     if (matchesWantedHook(hook, wanted) && (await ensureLive(context, hook))) return;
-    if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target))
+    if (hook.state !== 'ended' && originOf(hook.target_url) === originOf(wanted.target_url))
       await deleteHook(context, hook.id);
   }
   getStaticData(context).hookId = await createHook(context, wanted);
@@ -59,8 +60,10 @@ async function fetchStoredHook(context: IHookFunctions): Promise<IDataObject | u
   return answer.body.data as IDataObject;
 }
 
-function matchesWantedHook(hook: IDataObject, { target, kind }: WantedHook): boolean {
-  return hook.event === kind && hook.target_url === target;
+function matchesWantedHook(hook: IDataObject, wanted: WantedHook): boolean {
+  const { target_url, events, scope, project_id = '0' } = wanted;
+  const hasWantedKinds = [...(hook.events as string[])].sort().join() === [...events].sort().join();
+  return hasWantedKinds && hook.target_url === target_url && hook.scope === scope && hook.project_id === project_id;
 }
 
 function originOf(address: unknown): string {
@@ -77,16 +80,12 @@ async function ensureLive(context: IHookFunctions, hook: IDataObject): Promise<b
 }
 
 async function createHook(context: IHookFunctions, wanted: WantedHook): Promise<string> {
-  const request = {
-    method: 'POST',
-    path: '/hooks',
-    body: { target_url: wanted.target, event: wanted.kind },
-  } as const;
+  const request = { method: 'POST', path: '/hooks', body: wanted } as const;
   const answer = await callService(context, request);
   if (answer.status === 201) return String(answer.body.id);
   // 409: another hook has this target (C12). A hook of this user is reused, because its id was lost; a hook of another
   // user is an error.
-  const existingHook = answer.status === 409 ? await findOwnHookAt(context, wanted.target) : undefined;
+  const existingHook = answer.status === 409 ? await findOwnHookAt(context, wanted.target_url) : undefined;
   if (existingHook === undefined) throw toApiError(context, answer);
   if (matchesWantedHook(existingHook, wanted)) return String(existingHook.id);
   await deleteHook(context, existingHook.id);

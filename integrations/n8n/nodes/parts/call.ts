@@ -3,14 +3,21 @@ import {
   type IExecuteFunctions,
   type IHookFunctions,
   type IHttpRequestMethods,
+  type ILoadOptionsFunctions,
   type ITriggerFunctions,
   type IWebhookFunctions,
   type JsonObject,
   NodeApiError,
 } from 'n8n-workflow';
+import { kinds } from './table';
 
 /** Contexts in which a node can call the service. */
-export type NodeContext = IExecuteFunctions | IHookFunctions | ITriggerFunctions | IWebhookFunctions;
+export type NodeContext =
+  | IExecuteFunctions
+  | IHookFunctions
+  | ILoadOptionsFunctions
+  | ITriggerFunctions
+  | IWebhookFunctions;
 
 export type ServiceRequest = {
   method: IHttpRequestMethods;
@@ -83,4 +90,31 @@ export function messageOf(error: unknown): string {
 export function toApiError(context: NodeContext, { status, body }: ServiceResponse): NodeApiError {
   const message = typeof body?.message === 'string' ? body.message : `The service answered ${status}.`;
   return new NodeApiError(context.getNode(), (body ?? {}) as JsonObject, { message, httpCode: String(status) });
+}
+
+/** Address of a record: the plural of its resource type, and its id. */
+export type RecordAddress = { plural: string; id: string };
+
+const knownPlurals = new Set([...kinds.map(({ plural }) => plural), 'hooks']);
+
+/**
+ * Parses a `resource_url`; undefined if it is not the address of a record of this service. Anyone can POST to a target,
+ * so the key must not be sent to any other host (section 5 of the specification).
+ */
+export async function parseRecordUrl(context: NodeContext, resourceUrl: unknown): Promise<RecordAddress | undefined> {
+  const root = `${await baseUrlOf(context)}/v2/`;
+  if (typeof resourceUrl !== 'string' || !resourceUrl.startsWith(root)) return undefined;
+  const [, plural = '', id = ''] = /^(\w+)\/(\d+)$/.exec(resourceUrl.slice(root.length)) ?? [];
+  return knownPlurals.has(plural) ? { plural, id } : undefined;
+}
+
+/** Fetches the current record; undefined if it was deleted. */
+export async function fetchRecord(
+  context: NodeContext,
+  { plural, id }: RecordAddress,
+): Promise<IDataObject | undefined> {
+  const answer = await callService(context, { method: 'GET', path: `/${plural}/${id}` });
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) throw toApiError(context, answer);
+  return answer.body.data as IDataObject;
 }

@@ -28,8 +28,11 @@ export type ResourceType = {
   filters: Field[];
 };
 
-/** An event kind (kind of occurrence). `hooks`: whether a hook can subscribe to it. */
-export type Kind = { name: string; resourceType: string; hooks: boolean };
+/**
+ * An event kind (kind of occurrence), with the resource type of its records. `hooks`: whether the first version of
+ * *Carillon Trigger* offers it.
+ */
+export type Kind = { name: string; resourceType: string; plural: string; hooks: boolean };
 
 /** All event kinds. */
 export const kinds: Kind[] = service.kinds;
