@@ -34,7 +34,7 @@ const ALLOWED_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   config: ['delivery', 'mail', 'store'],
   http: ['audit', 'store'],
   'api-docs': ['delivery', 'http'],
-  transfer: ['delivery/outbox', 'store'],
+  transfer: ['delivery', 'store'],
   'import-from-api': ['http', 'resources', 'store', 'transfer'],
   resources: ['audit', 'http', 'delivery', 'ical', 'store'],
   'app.ts': ['audit', 'http', 'metrics.ts', 'store'],
