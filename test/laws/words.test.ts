@@ -46,13 +46,11 @@ const BURST = 'event-loop iteration, not time: accepts a connection in each iter
 const CLOSED = 'event-loop iteration, not time: closes some of many expired connections in each';
 const RECEIVED_DATA = 'event-loop iteration, not time: reads data that has already arrived';
 const SDK = 'the SDK has no injected clock';
-const COLLECTIONS = 'garbage collections, not time: reads the size of the heap after each';
 
 const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/clock.ts', word: 'Date.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'performance.now', because: CLOCK },
   { path: 'src/clock.ts', word: 'setTimeout(', because: CLOCK },
-  { path: 'src/cli/server/memory.ts', word: 'node:perf_hooks', because: COLLECTIONS },
   { path: 'src/secrets.ts', word: 'Math.random', because: RANDOM },
   { path: 'src/secrets.ts', word: 'randomBytes(', because: RANDOM },
   { path: 'src/log-writer.ts', word: 'setImmediate(', because: LINES },

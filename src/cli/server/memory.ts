@@ -1,4 +1,3 @@
-import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 // Objects that are created while modules load live long. They would make V8 grow its young generation to 22 MiB, and V8
