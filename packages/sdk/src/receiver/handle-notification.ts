@@ -10,7 +10,7 @@ import type { SignedRequest } from './verify-signature.ts';
 /** Maximum size of the body of a notification, which contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;
 
-/** Maximum number of handled deliveries in the cache. */
+/** Maximum number of handled deliveries, and of occurrences, in their cache. */
 const MAX_CACHED_IDS = 10_000;
 /** Maximum length of the id of a delivery in the cache. Ids of the service have a few digits. */
 const MAX_ID_LENGTH = 64;
@@ -41,8 +41,8 @@ export type NotificationHandlerOptions = {
   readonly verifySignature: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
   /** Handles all occurrences that the feed contains now. Rejects with an error that was already reported. */
   readonly catchUp: () => Promise<void>;
-  /** Whether the occurrence at this cursor, and all before, were handled. */
-  readonly isHandled: (cursor: number) => boolean;
+  /** Whether this occurrence was found in the feed, and handled. */
+  readonly isHandled: (occurrence: OccurrenceIdentity) => boolean;
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
@@ -80,24 +80,23 @@ export function createNotificationHandler({
       onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
       return createTextResponse(400, 'The signature is invalid.');
     }
-    const resourceType = parseResourceType(body);
-    if (resourceType === undefined) return createTextResponse(400, 'The body names no record of the service.');
+    const notified = parseBody(body);
+    if (notified === undefined) return createTextResponse(400, 'The body names no record of the service.');
     // A test notification names the hook itself (X1).
-    if (resourceType === 'hooks') return createTextResponse(200, 'Test received.');
-    // The header is not signed, but a forged cursor cannot do harm: it skips a sync, and handles nothing.
-    const cursor = request.getHeader('webhook-cursor') ?? '';
-    if (/^\d{1,16}$/.test(cursor) && isHandled(Number(cursor))) return createTextResponse(200, 'Already handled.');
+    if (notified.resourceType === 'hooks') return createTextResponse(200, 'Test received.');
+    // The headers are not signed. They are hints: the feed has confirmed them if this occurrence was handled.
+    const [cursor = '', kind = ''] = ['webhook-cursor', 'webhook-event'].map(request.getHeader);
+    if (isHandled({ cursor, kind, resource_url: notified.resourceUrl }))
+      return createTextResponse(200, 'Already handled.');
     onNotification();
     return catchUpAndRespond(signedRequest.id);
   }
 
-  /**
-   * Returns the resource type of the record that a body names; undefined if the body is not a notification of this
-   * service.
-   */
-  function parseResourceType(body: string): string | undefined {
+  /** Returns the URL and the type of the record that a body names; undefined if this service did not send the body. */
+  function parseBody(body: string) {
     try {
-      return parseRecordUrl(apiRoot, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
+      const resourceUrl = String(fieldOf(JSON.parse(body), 'resource_url'));
+      return { resourceUrl, ...parseRecordUrl(apiRoot, resourceUrl) };
     } catch (error) {
       onError(error);
       return undefined;
@@ -156,6 +155,20 @@ function signedRequestOf(request: NotificationRequest, body: string): SignedRequ
     timestamp: getHeader('webhook-timestamp'),
     signatures: getHeader('webhook-signature'),
     body,
+  };
+}
+
+/** The parts of a feed entry that a notification contains. */
+export type OccurrenceIdentity = Readonly<Record<'cursor' | 'kind' | 'resource_url', string>>;
+
+const keyOf = ({ cursor, kind, resource_url }: OccurrenceIdentity) => `${cursor} ${kind} ${resource_url}`;
+
+/** Creates the cache of the last handled occurrences. Their notifications need no further sync. */
+export function createHandledCache() {
+  const handledKeys = new Set<string>();
+  return {
+    add: (entry: FeedEntry) => addToCache(handledKeys, keyOf(entry)),
+    has: (occurrence: OccurrenceIdentity) => handledKeys.has(keyOf(occurrence)),
   };
 }
 

@@ -26,8 +26,8 @@ export type FeedSyncDeps = {
    * entry.
    */
   readonly onGap: (error: CarillonError) => unknown;
-  /** Called with the cursor up to which the feed is handled. */
-  readonly onHandled: (cursor: string) => void;
+  /** Called with each entry that was handled, after its cursor is saved. */
+  readonly onHandled: (entry: FeedEntry) => void;
 };
 
 /** Runs one feed sync: handles all entries after the cursor in order, and saves the cursor after each entry. */
@@ -65,7 +65,6 @@ async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | unde
   const saveCursor = async (cursor: string) => {
     if (cursor !== lastSavedCursor) await state.save(cursor);
     lastSavedCursor = cursor;
-    onHandled(cursor);
   };
   for await (const { data, next } of readFeedPages(
     { feed: carillon.notifications, afterCursor, subscription: hookSettings.subscription },
@@ -73,7 +72,9 @@ async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | unde
   )) {
     for (const entry of data) {
       signal.throwIfAborted();
-      if (await handleEntry(deps, entry)) await saveCursor(entry.cursor);
+      if (!(await handleEntry(deps, entry))) continue;
+      await saveCursor(entry.cursor);
+      onHandled(entry);
     }
     await saveCursor(next);
   }

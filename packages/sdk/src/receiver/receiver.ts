@@ -5,6 +5,7 @@ import type { HookScope } from '../hooks.ts';
 import { apiKey } from '../transport.ts';
 import type { Subscription } from './feed-pages.ts';
 import {
+  createHandledCache,
   createNotificationHandler,
   getHandledKinds,
   HandlerError,
@@ -90,8 +91,8 @@ export type Receiver = {
    * Creates a missing hook, handles missed occurrences, and makes the service retry postponed deliveries. Then polls
    * every `everyMs`. Call it when the server listens.
    *
-   * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission or the
-   * target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
+   * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission, the
+   * project or the target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
    * after `stop`: a stopped receiver cannot be restarted.
    *
    * @example
@@ -147,7 +148,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   };
   let hasReadPermission = false;
   let areHooksCreated = false;
-  let handledCursor = -1;
+  const handledCache = createHandledCache();
   const { onGap = reportError } = options;
   const syncDeps: FeedSyncDeps = {
     ...{ carillon, apiRoot, handlers: on, hookSettings, state, signal: stopController.signal },
@@ -156,9 +157,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       areHooksCreated = false;
       return onGap(error);
     },
-    onHandled(cursor) {
-      handledCursor = Number(cursor);
-    },
+    onHandled: handledCache.add,
   };
 
   const feedSync = coalesceRuns(async () => {
@@ -194,7 +193,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     apiRoot,
     verifySignature: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
     catchUp: feedSync.requestRun,
-    isHandled: (cursor) => cursor <= handledCursor,
+    isHandled: handledCache.has,
     timeoutMs,
     onError: reportError,
     onPostponed: pollLoop.pollSoon,
@@ -272,5 +271,5 @@ function emitWarning(error: unknown): void {
 
 /** Whether a retry would fail again, since the service has rejected the request. */
 function isPermanentError(error: unknown): boolean {
-  return error instanceof CarillonError && [400, 401, 409].includes(error.status);
+  return error instanceof CarillonError && [400, 401, 404, 409].includes(error.status);
 }
