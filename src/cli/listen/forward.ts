@@ -78,14 +78,8 @@ export class Forwarder {
     for (let attemptCount = 1; ; attemptCount += 1) {
       const signingSecrets = signingSecret === undefined ? [] : [{ secret: signingSecret, since: 0, until: null }];
       const signatureHeaders = createSignatureHeaders(signingSecrets, { webhookId, body, sentAt: this.#clock.now() });
-      const request = {
-        target,
-        body,
-        deliveryId: webhookId,
-        signatureHeaders,
-        timeoutMs,
-        signal,
-      };
+      const headers = [...createOccurrenceHeaders(entry), ...signatureHeaders];
+      const request = { target, body, deliveryId: webhookId, headers, timeoutMs, signal };
       const outcome = await this.#sendAttempt(request);
       signal.throwIfAborted();
       const result = { outcome, webhookId, attemptCount };
@@ -101,6 +95,12 @@ export class Forwarder {
   #isDelivered(outcome: AttemptOutcome): boolean {
     return outcome.kind === 'answered' && (outcome.status === 200 || this.#options.acceptsAnyResponse);
   }
+}
+
+/** Returns the headers that describe the occurrence, as those of a hook do (X11), as alternating names and values. */
+function createOccurrenceHeaders({ kind, cursor, fields }: FeedEntry): readonly string[] {
+  const fieldHeaders = kind.startsWith('changed_') ? ['webhook-fields', fields.join()] : [];
+  return ['webhook-event', kind, 'webhook-cursor', cursor, ...fieldHeaders];
 }
 
 /**
