@@ -8,7 +8,7 @@ import * as sdk from '../../packages/sdk/src/index.ts';
 import type { SignedInUser } from '../../packages/sdk/src/people.ts';
 import { FEED_ENTRIES_PER_PAGE, MAX_SCANNED_PER_PAGE } from '../../packages/sdk/src/receiver/feed-pages.ts';
 import * as receiver from '../../packages/sdk/src/receiver/index.ts';
-import { hookKinds } from '../../src/delivery/outbox/event-kinds.ts';
+import { hookKinds, occurrenceKinds } from '../../src/delivery/outbox/event-kinds.ts';
 import { MAX_RECORDS_PER_PAGE } from '../../src/http/routes/pagination.ts';
 import type { Route } from '../../src/http/routes/route.ts';
 import { problems } from '../../src/problems.ts';
@@ -42,9 +42,10 @@ test('C6 the SDK has the error codes of the problem table', () => {
   assert.deepEqual(both, []);
 });
 
-test('C11 the SDK has the seven kinds that hooks can subscribe to', () => {
+test('C11 X2 the SDK has the seven kinds that hooks can subscribe to, and all kinds of the feed', () => {
   assert.deepEqual([...sdk.hookKinds].sort(), [...hookKinds].sort());
   assert.equal(sdk.hookKinds.length, 7);
+  assert.deepEqual([...sdk.feedKinds].sort(), [...occurrenceKinds].sort());
 });
 
 test('X2 the receiver has the same page limits of the feed as the server', () => {

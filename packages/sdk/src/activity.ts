@@ -1,4 +1,5 @@
-import type { DateText, FeedKind, Flag, HookKind, Id, Optional, PageWindow } from './api-types.ts';
+import type { DateText, FeedKind, Flag, Id, Optional, PageWindow } from './api-types.ts';
+import type { HookScope } from './hooks.ts';
 import { buildGetMethod, buildListMethods, type GetMethod, type ListMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, createUnexpectedResponseError, type PostOptions, type Send } from './transport.ts';
@@ -49,12 +50,17 @@ export type ActivityFilters = Optional<{
   before: string;
   /** Occurrences per page, 1 to 200; default 50, larger values are treated as 200. */
   limit: number;
-  /** Only occurrences of this event kind. */
-  kind: FeedKind;
+  /** Only occurrences of this event kind, or of these kinds. */
+  kind: FeedKind | readonly FeedKind[];
+  /** Only occurrences of this project and the records in it. */
+  project_id: Id;
   /** Only occurrences with a delivery to this hook; requires access to the hook. */
   hook_id: Id;
-  /** `own`: occurrences of the caller, the default. `account`: occurrences of all users, only for admins. */
-  scope: 'own' | 'account';
+  /**
+   * `own`: occurrences of the caller, the default. `project`: occurrences of all users in the project `project_id`.
+   * `account`: occurrences of all users, only for admins.
+   */
+  scope: HookScope;
 }>;
 
 /** A page of the activity, newest first. Pass `next` as `before` to get the next page; it is empty on the last page. */
@@ -100,7 +106,7 @@ export type Delivery = {
   /** The hook that the delivery is for. */
   readonly hook_id: string;
   /** Event kind of the occurrence, such as `new_task`; `test` for a test of the hook. */
-  readonly event: HookKind | 'test';
+  readonly event: FeedKind | 'test';
   /** The `resource_url` in the body of the notification. */
   readonly resource_url: string;
   /** Whether the delivery is pending, or its final state. */

@@ -99,12 +99,32 @@ export const feedResourceTypes = [
   'user',
 ] as const;
 
+/** Type of a record whose changes are in the feed. */
+export type FeedResourceType = (typeof feedResourceTypes)[number];
+
+/** The verbs of the event kinds that every type of record has. */
+const recordVerbs = ['changed', 'deleted', 'new'] as const;
+
+/** Further event kinds (X11). */
+const otherKinds = [
+  'assigned_project',
+  'assigned_subtask',
+  'assigned_task',
+  'reopened_subtask',
+  'reopened_task',
+] as const;
+
 /**
  * The event kinds (kinds of occurrence) in the feed (X2). The `events` of a hook can name all of them, `event` only
  * {@link hookKinds}.
  */
-export type FeedKind =
-  | HookKind
-  | `${'changed' | 'deleted' | 'new'}_${(typeof feedResourceTypes)[number]}`
-  | `reopened_${'subtask' | 'task'}`
-  | `assigned_${'project' | 'subtask' | 'task'}`;
+export type FeedKind = HookKind | (typeof otherKinds)[number] | `${(typeof recordVerbs)[number]}_${FeedResourceType}`;
+
+/** All event kinds of the feed. */
+export const feedKinds: readonly FeedKind[] = [
+  ...new Set<FeedKind>([
+    ...hookKinds,
+    ...otherKinds,
+    ...recordVerbs.flatMap((verb) => feedResourceTypes.map((type) => `${verb}_${type}` as const)),
+  ]),
+];

@@ -1,5 +1,5 @@
 import type { Delivery } from './activity.ts';
-import type { DateText, FeedKind, Flag, FlagInput, HookKind, Id, Optional, PageWindow } from './api-types.ts';
+import type { DateText, FeedKind, Flag, FlagInput, HookKind, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
 import {
   buildDeleteMethod,
   buildGetMethod,
@@ -27,8 +27,8 @@ export type HookState = 'live' | 'failing' | 'ended';
 export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted' | 'role_lost';
 
 /**
- * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of a project and the
- * records in it, of all users. `account`: all, only for admins.
+ * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of all users in a project
+ * and the records in it. `account`: all, only for admins.
  */
 export type HookScope = 'own' | 'project' | 'account';
 
@@ -102,7 +102,7 @@ type HookSettings = Optional<{
   /** Whose occurrences the hook reports; default `own`. */
   scope: HookScope;
   /** The project, with scope `project` only. */
-  project_id: Id;
+  project_id: IdOrNone;
   /** Name of the hook, at most 255 characters. */
   name: string;
   /** Whether notifications are sent; default yes. Otherwise they stay pending until the hook is enabled. */
@@ -124,7 +124,7 @@ export type HookInput = HookSettings & {
   /** The event kind (kind of occurrence) to subscribe to. Use `events` for several kinds. */
   readonly event?: HookKind | undefined;
   /** The event kinds to subscribe to, in place of `event`; `["*"]` for all, also for those of later versions. */
-  readonly events?: readonly FeedKind[] | readonly ['*'] | undefined;
+  readonly events?: readonly (FeedKind | '*')[] | undefined;
 };
 
 /** Input for changing a hook (X13). Fields that are omitted stay as they are. */

@@ -20,6 +20,7 @@ export type {
   DateInputOrNone,
   DateText,
   FeedKind,
+  FeedResourceType,
   Flag,
   FlagInput,
   HookKind,
@@ -33,7 +34,7 @@ export type {
   RecurrencePeriod,
   RecurrencePeriodInput,
 } from './api-types.ts';
-export { feedResourceTypes, hookKinds } from './api-types.ts';
+export { feedKinds, feedResourceTypes, hookKinds } from './api-types.ts';
 export type {
   Calendar,
   CalendarFilters,

@@ -1,16 +1,30 @@
+import type { FeedResourceType } from './api-types.ts';
 import type { Hook } from './hooks.ts';
+import type { User } from './people.ts';
 import type { GetMethod } from './resource-methods.ts';
-import type { CalendarEvent, Client, Project, Subtask, Task } from './resources.ts';
+import type { CalendarEvent, Client, Comment, Contact, Project, Subtask, Task, Team, TimeEntry } from './resources.ts';
 import type { CallOptions } from './transport.ts';
 
 type RecordsByResourceType = {
   events: CalendarEvent;
   clients: Client;
+  contacts: Contact;
   projects: Project;
   tasks: Task;
   subtasks: Subtask;
+  time_entries: TimeEntry;
+  comments: Comment;
+  teams: Team;
+  users: User;
   /** The `resource_url` of a test notification is the hook itself (X1). */
   hooks: Hook;
+};
+
+/** Records by the type in the names of event kinds. */
+export type RecordsByFeedResourceType = {
+  [T in FeedResourceType]: RecordsByResourceType[T extends 'time_entry'
+    ? 'time_entries'
+    : `${Exclude<T, 'time_entry'>}s`];
 };
 
 /** The record that a notification names, and its resource type. */
@@ -23,30 +37,33 @@ export type NotifiedRecord = {
   };
 }[keyof RecordsByResourceType];
 
+/** Name of the property of a client for each type of record. */
+type ResourceName<ResourceType> = ResourceType extends 'time_entries' ? 'timeEntries' : ResourceType;
+
 /** The resources of the records that a notification can name. */
 export type NotifiableResources = {
-  readonly [ResourceType in keyof RecordsByResourceType]: GetMethod<RecordsByResourceType[ResourceType]>;
+  readonly [ResourceType in keyof RecordsByResourceType as ResourceName<ResourceType>]: GetMethod<
+    RecordsByResourceType[ResourceType]
+  >;
 };
 
-type RecordReader = (resources: NotifiableResources, id: string, options?: CallOptions) => Promise<NotifiedRecord>;
-
-const recordReaders: Readonly<Record<keyof RecordsByResourceType, RecordReader>> = {
-  events: async ({ events }, id, options) => ({ resourceType: 'events', record: await events.get(id, options) }),
-  clients: async ({ clients }, id, options) => ({ resourceType: 'clients', record: await clients.get(id, options) }),
-  projects: async ({ projects }, id, options) => ({
-    resourceType: 'projects',
-    record: await projects.get(id, options),
-  }),
-  tasks: async ({ tasks }, id, options) => ({ resourceType: 'tasks', record: await tasks.get(id, options) }),
-  subtasks: async ({ subtasks }, id, options) => ({
-    resourceType: 'subtasks',
-    record: await subtasks.get(id, options),
-  }),
-  hooks: async ({ hooks }, id, options) => ({ resourceType: 'hooks', record: await hooks.get(id, options) }),
+/** Names of the properties of a client by the type in the path of a record's URL. */
+const resourceNames: { readonly [T in keyof RecordsByResourceType]: ResourceName<T> } = {
+  events: 'events',
+  clients: 'clients',
+  contacts: 'contacts',
+  projects: 'projects',
+  tasks: 'tasks',
+  subtasks: 'subtasks',
+  time_entries: 'timeEntries',
+  comments: 'comments',
+  teams: 'teams',
+  users: 'users',
+  hooks: 'hooks',
 };
 
 function isResourceType(resourceType: string): resourceType is keyof RecordsByResourceType {
-  return Object.hasOwn(recordReaders, resourceType);
+  return Object.hasOwn(resourceNames, resourceType);
 }
 
 /**
@@ -60,7 +77,8 @@ export async function fetchNotifiedRecord(
   options?: CallOptions,
 ): Promise<NotifiedRecord> {
   const { resourceType, id } = parseRecordUrl(apiRoot, resourceUrl);
-  return recordReaders[resourceType](resources, id, options);
+  const record = await resources[resourceNames[resourceType]].get(id, options);
+  return { resourceType, record } as NotifiedRecord;
 }
 
 /** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `apiRoot`. */

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import { systemClock } from '../../clock.ts';
 import {
@@ -11,7 +10,13 @@ import {
 } from '../listen/cursor-file.ts';
 import { FeedReader, formatCursorGoneError } from '../listen/feed.ts';
 import { Forwarder } from '../listen/forward.ts';
-import { addListenOptions, type ListenFlags, type ListenSettings, readListenSettings } from '../listen/options.ts';
+import {
+  ALL_EVENTS,
+  addListenOptions,
+  type ListenFlags,
+  type ListenSettings,
+  readListenSettings,
+} from '../listen/options.ts';
 import { NoticePrinter, printOccurrence, toOccurrenceJson } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { addConnectionOptions, type ServiceClient, withService } from './connect.ts';
@@ -46,7 +51,7 @@ async function listenToFeed(
   const { service, domain } = client.connection;
   const { user_id, email } = await client.carillon.user.get({ signal });
   const { target, timeoutMs, signingSecret, selectedKinds } = settings;
-  const kindsText = flags.kinds === undefined ? '' : [...selectedKinds].join(',');
+  const kindsText = (flags.kinds ?? flags.events) === undefined ? '' : (selectedKinds ?? [ALL_EVENTS]).join(',');
   const listener = {
     service,
     domain,
@@ -54,11 +59,11 @@ async function listenToFeed(
     forward_to: target ?? '',
     kinds: kindsText,
     scope: flags.scope ?? 'own',
+    project_id: flags.project ?? '',
   };
   const noticePrinter = new NoticePrinter((line) => stderr.print(line));
   const feedReader = new FeedReader(client, {
-    scope: flags.scope,
-    kind: findSingleKind(selectedKinds),
+    filters: { kind: selectedKinds, scope: flags.scope, project_id: flags.project },
     signal,
     clock: systemClock,
     onUnreachable: (error) => noticePrinter.reportUnreachable(service, error),
@@ -82,12 +87,7 @@ async function listenToFeed(
           signal,
           onFailedAttempt: (entry, forwardResult) => noticePrinter.reportFailure(entry, target, forwardResult),
         });
-  await followFeed({ feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json }, startPosition);
-}
-
-function findSingleKind(selectedKinds: ReadonlySet<HookKind>): HookKind | undefined {
-  const [firstKind, ...otherKinds] = selectedKinds;
-  return otherKinds.length === 0 ? firstKind : undefined;
+  await followFeed({ feedReader, forwarder, noticePrinter, cursorPath, listener, json }, startPosition);
 }
 
 /**
@@ -114,7 +114,6 @@ type ListenContext = {
   readonly feedReader: FeedReader;
   readonly forwarder: Forwarder | undefined;
   readonly noticePrinter: NoticePrinter;
-  readonly selectedKinds: ReadonlySet<string>;
   readonly cursorPath: string;
   readonly listener: ListenerIdentity;
   readonly json: boolean;
@@ -125,7 +124,7 @@ type ListenContext = {
  * occurrence.
  */
 async function followFeed(context: ListenContext, startPosition: FeedPosition | undefined): Promise<void> {
-  const { feedReader, forwarder, noticePrinter, selectedKinds, cursorPath, listener, json } = context;
+  const { feedReader, forwarder, noticePrinter, cursorPath, listener, json } = context;
   let feedPosition = startPosition ?? { cursor: '', occurred_at: '' };
   const advanceCursor = (cursor: string, occurred_at = feedPosition.occurred_at) => {
     if (cursor !== feedPosition.cursor) saveFeedPosition(cursorPath, listener, { cursor, occurred_at });
@@ -133,7 +132,7 @@ async function followFeed(context: ListenContext, startPosition: FeedPosition | 
   };
   try {
     for await (const { data, next } of feedReader.followPages(startPosition?.cursor)) {
-      for (const entry of data.filter(({ kind }) => selectedKinds.has(kind))) {
+      for (const entry of data) {
         const [record, forwardResult] = await Promise.all([feedReader.fetchRecord(entry), forwarder?.forward(entry)]);
         if (forwardResult !== undefined) noticePrinter.explainOutcome(forwardResult);
         const handledOccurrence = { entry, record, forwardResult };

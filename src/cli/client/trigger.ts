@@ -2,9 +2,15 @@ import { type Command, Option } from 'commander';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
-import { requiredNamesOf } from '../../api-docs/schema-shape.ts';
+import { propertiesOf, requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import { systemClock } from '../../clock.ts';
-import { hookKinds, type OccurrenceKind, resourceTypeOf, resourceTypes } from '../../delivery/outbox/event-kinds.ts';
+import {
+  hookKinds,
+  type OccurrenceKind,
+  occurrenceKinds,
+  resourceTypeOf,
+  resourceTypes,
+} from '../../delivery/outbox/event-kinds.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import { type Output, stdout } from '../output/screen.ts';
@@ -23,26 +29,54 @@ type CreatedRecord = {
   readonly resource_url: string;
 };
 
+/** A created record, and its project; the id of the project is empty if it has none. */
+type PlacedRecord = CreatedRecord & { readonly projectId: string };
+
+/** The requests after the creation of a record that cause an occurrence, by the verb of its kind. */
+const stepsByVerb: Readonly<Record<string, readonly string[]>> = {
+  new: [],
+  assigned: [],
+  changed: ['update'],
+  completed: ['complete'],
+  reopened: ['complete', 'resume'],
+  deleted: ['delete'],
+};
+
+/** Returns the subcommands of the resource that cause an occurrence after the creation; undefined if there are none. */
+function findSteps(kind: OccurrenceKind): readonly ResourceVerb[] | undefined {
+  const stepNames = stepsByVerb[kind.slice(0, kind.indexOf('_'))] ?? [];
+  const verbs = verbsOf(collectionNameOf(resourceTypeOf(kind)));
+  const steps = stepNames.flatMap((name) => verbs.filter(({ commandName }) => commandName === name));
+  return steps.length === stepNames.length ? steps : undefined;
+}
+
 /**
- * Registers the commands `carillon trigger …`: one subcommand for each event kind (kind of occurrence) that a hook can
- * subscribe to.
+ * Registers the commands `carillon trigger …`: one subcommand for each event kind (kind of occurrence). A changed
+ * comment has none, since no request changes only a comment.
  */
 export function addTriggerCommands(program: Command, output: Output = stdout): void {
   const triggerCommand = program
     .command('trigger')
     .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
-  for (const kind of hookKinds) addKindCommand(triggerCommand, kind, output);
+  for (const kind of new Set<OccurrenceKind>([...hookKinds, ...occurrenceKinds])) {
+    const steps = findSteps(kind);
+    if (steps !== undefined) addKindCommand(triggerCommand, kind, steps, output);
+  }
 }
 
-function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, output: Output): void {
+function addKindCommand(
+  triggerCommand: Command,
+  kind: OccurrenceKind,
+  steps: readonly ResourceVerb[],
+  output: Output,
+): void {
   const createVerb = findCreateVerb(resourceTypeOf(kind));
-  const isCompletion = kind.startsWith('completed_');
   const command = triggerCommand
     .command(kind)
     .description(
       [
         createVerb.description,
-        ...(isCompletion ? ['Then completes it.'] : []),
+        ...steps.map(({ commandName }) => `Then: ${commandName}.`),
         ...createVerb.idNames.map((idName) => `Without ${flagOf(idName)}, a parent is created as well.`),
       ].join(' '),
     );
@@ -53,15 +87,17 @@ function addKindCommand(triggerCommand: Command, kind: OccurrenceKind, output: O
   addFieldFlags(command, withOptionalFields(createVerb.route.bodySchema));
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
     await withService(flags, async (client) => {
-      const createdRecords = await createRecordWithParents(client, resourceTypeOf(kind), flags);
-      const lastRecord = createdRecords.at(-1);
+      const assignees = kind.startsWith('assigned_') ? await chooseAssignees(client, flags) : {};
+      const placedRecords = await createRecordWithParents(client, resourceTypeOf(kind), flags, assignees);
+      const lastRecord = placedRecords.at(-1);
       if (lastRecord === undefined) throw new Error('nothing was made');
-      if (isCompletion) await client.send(buildCompleteRequest(lastRecord, kind));
-      const notifiedHooks = await listNotifiedHooks(client, kind, flags);
+      for (const step of steps) await client.send(buildStepRequest(step, lastRecord));
+      const notifiedHooks = await listNotifiedHooks(client, kind, lastRecord.projectId, flags);
+      const created = placedRecords.map(({ projectId: _, ...createdRecord }) => createdRecord);
       output.printResult(
         flags,
-        { kind, created: createdRecords, hooks: notifiedHooks?.map(summarizeHook) ?? null },
-        formatTriggerResult(kind, createdRecords, notifiedHooks),
+        { kind, created, hooks: notifiedHooks?.map(summarizeHook) ?? null },
+        formatTriggerResult(kind, created, notifiedHooks),
       );
     });
   });
@@ -84,7 +120,8 @@ async function createRecordWithParents(
   client: ServiceClient,
   resourceType: keyof typeof resourceTypes,
   flagValues: FlagValues,
-): Promise<readonly CreatedRecord[]> {
+  defaults: Readonly<Record<string, unknown>> = {},
+): Promise<readonly PlacedRecord[]> {
   const createVerb = findCreateVerb(resourceType);
   const [parentIdName] = createVerb.idNames;
   const givenParentId = parentIdName === undefined ? undefined : readFlagValue(flagValues, parentIdName);
@@ -98,6 +135,7 @@ async function createRecordWithParents(
       : [givenParentId === undefined ? (createdParents.at(-1)?.id ?? '') : String(givenParentId)];
   const body = {
     ...generateFieldValues(resourceType, createVerb.route.bodySchema),
+    ...defaults,
     ...buildBodyFromFlags(createVerb.route.bodySchema, flagValues),
   };
   const response = await client.send({ method: 'POST', path: buildPathSegments(createVerb, parentIds), body });
@@ -108,42 +146,56 @@ async function createRecordWithParents(
     ...createdParents,
     {
       resource: resourceType,
-      id: readFieldText(`${resourceType}_id`),
+      id: readFieldText(resourceTypes[resourceType].key),
       name: readFieldText(`${resourceType}_name`),
       resource_url: recordUrl,
+      projectId: readFieldText('project_id'),
     },
   ];
 }
 
-/** Generates values for the required fields: today for a date, a name for any other field. */
+/** Assigns the caller, unless the flags name users or teams. */
+async function chooseAssignees({ carillon }: ServiceClient, flags: FlagValues) {
+  const isChosen = ['users', 'teams'].some((field) => readFlagValue(flags, field) !== undefined);
+  return isChosen ? {} : { users: [(await carillon.user.get()).user_id] };
+}
+
+/** Generates values for the required fields: today for a date, a minute of time, or a name. */
 function generateFieldValues(resourceType: string, bodySchema: JsonSchema | undefined): Record<string, string> {
   const fieldSchemas = (bodySchema?.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const today = formatTimestamp(systemClock.now()).slice(0, 10).replaceAll('-', '');
-  const generateFieldValue = (field: string) =>
-    String(fieldSchemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
+  const generateFieldValue = (field: string) => {
+    if (field === 'seconds') return '60';
+    if (field === 'email') return `triggered-${systemClock.now().toString(36)}@example.invalid`;
+    return String(fieldSchemas[field]?.format).startsWith('calendar-time') ? today : `Triggered ${resourceType}`;
+  };
   return Object.fromEntries(requiredNamesOf(bodySchema).map((field) => [field, generateFieldValue(field)]));
 }
 
-function buildCompleteRequest({ id }: CreatedRecord, kind: OccurrenceKind) {
-  const completeVerb = verbsOf(collectionNameOf(resourceTypeOf(kind))).find(
-    ({ commandName }) => commandName === 'complete',
-  );
-  if (completeVerb === undefined) throw new Error(`nothing completes for ${kind}`);
-  return { method: 'PUT', path: buildPathSegments(completeVerb, [id]), body: completeVerb.fixedBody } as const;
+function buildStepRequest(step: ResourceVerb, { id, resource }: CreatedRecord) {
+  const { route, fixedBody } = step;
+  const textFields = [`${resource}_name`, 'description', 'first_name'];
+  const changedField = textFields.find((field) => propertiesOf(route.bodySchema)[field] !== undefined);
+  const change = changedField === undefined ? undefined : { [changedField]: `Changed ${resource}` };
+  return { method: route.method, path: buildPathSegments(step, [id]), body: fixedBody ?? change };
 }
 
 /** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */
 async function listNotifiedHooks(
   { carillon }: ServiceClient,
   kind: OccurrenceKind,
+  projectId: string,
   flags: TriggerFlags,
 ): Promise<readonly Hook[] | undefined> {
   const userId = readFlagValue(flags, 'user_id');
   const hookFilter = userId === undefined ? {} : { user_id: String(userId) };
+  const isNotified = ({ state, events, scope, project_id }: Hook) =>
+    state !== 'ended' &&
+    events.some((event) => event === kind || event === '*') &&
+    (scope !== 'project' || project_id === projectId);
   try {
     const notifiedHooks: Hook[] = [];
-    for await (const hook of carillon.hooks.each(hookFilter))
-      if (hook.event === kind && hook.state !== 'ended') notifiedHooks.push(hook);
+    for await (const hook of carillon.hooks.each(hookFilter)) if (isNotified(hook)) notifiedHooks.push(hook);
     return notifiedHooks;
   } catch (error) {
     if (error instanceof CarillonError && error.code === 'not_permitted') return undefined;
@@ -151,16 +203,21 @@ async function listNotifiedHooks(
   }
 }
 
-const summarizeHook = ({ id, state, target_url }: Hook) => ({ id, state, target_url });
+/** A disabled hook is notified when it is enabled. */
+const summarizeHook = ({ id, enabled, state, target_url }: Hook) => ({
+  id,
+  state: enabled === '0' ? 'disabled' : state,
+  target_url,
+});
 
 function formatTriggerResult(
   kind: OccurrenceKind,
   createdRecords: readonly CreatedRecord[],
   notifiedHooks: readonly Hook[] | undefined,
 ): string[] {
-  const notifiedLines = notifiedHooks?.map(
-    ({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`,
-  );
+  const notifiedLines = notifiedHooks
+    ?.map(summarizeHook)
+    .map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
   return [
     ...createdRecords.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
     `${kind}: ${createdRecords.at(-1)?.resource_url}`,

@@ -35,7 +35,7 @@ test('bash completes with it and evaluates nothing that was typed', async (t) =>
   const made = join(folder, 'made');
   // Words as bash passes them when Tab is pressed: split at its word breaks, with the cursor at the last word.
   const asked = [
-    ['carillon', 'hooks', 're'],
+    ['carillon', 'hooks', 'rest'],
     ['carillon', 'tasks', 'list', '--status', '=', 'op'],
     ['carillon', 'tasks', 'list', '--domain', `$(touch ${made})`, '--of'],
   ];

@@ -12,12 +12,14 @@ export type ListenerIdentity = {
   /** URL that occurrences are forwarded to; empty without forwarding. */
   readonly forward_to: string;
   /**
-   * Value of `--kinds`; empty for all kinds. The value is part of the identity, since the cursor also advances past
+   * Value of `--kinds` or `--events`; empty for the default. The value is part of the identity, since the cursor also advances past
    * occurrences of other kinds, which a listener for those kinds would miss.
    */
   readonly kinds: string;
-  /** Value of `--scope`: `own` or `account`. */
+  /** Value of `--scope`: `own`, `project` or `account`. */
   readonly scope: string;
+  /** Value of `--project`; empty for all projects. */
+  readonly project_id: string;
 };
 
 /** Position of a listener in the feed. */
@@ -29,8 +31,10 @@ export type FeedPosition = {
 
 /** Returns the default path of a listener's cursor file. */
 export function getDefaultCursorPath(listener: ListenerIdentity): string {
-  const { service, domain, user_id, forward_to, kinds, scope } = listener;
-  const identityText = [service, domain, user_id, forward_to, kinds, scope].join('\n');
+  const { service, domain, user_id, forward_to, kinds, scope, project_id } = listener;
+  // Without a project, the path is the same as in earlier versions.
+  const projectParts = project_id === '' ? [] : [project_id];
+  const identityText = [service, domain, user_id, forward_to, kinds, scope, ...projectParts].join('\n');
   const identityHash = createHash('sha256').update(identityText).digest('hex');
   return join(resolveXdgFolder('state'), 'listen', `${identityHash.slice(0, 16)}.json`);
 }

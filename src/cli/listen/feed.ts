@@ -1,4 +1,3 @@
-import type { HookKind } from '../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry, FeedFilters, FeedPage } from '../../../packages/sdk/src/notifications.ts';
 import { computeBackoffMs } from '../../async/backoff.ts';
@@ -12,9 +11,8 @@ const MAX_LONG_POLL_S = 30;
 const FEED_PAGE_SIZE = 100;
 
 export type FeedReaderOptions = {
-  readonly scope: 'own' | 'account' | undefined;
-  /** The selected kind if there is only one, so that the service filters by it; undefined for several kinds. */
-  readonly kind: HookKind | undefined;
+  /** Selects the entries. */
+  readonly filters: Pick<FeedFilters, 'kind' | 'scope' | 'project_id'>;
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** Called when the service becomes unreachable. */
@@ -40,9 +38,12 @@ export class FeedReader {
    * is aborted.
    */
   async *followPages(afterCursor: string | undefined): AsyncGenerator<FeedPage, never, undefined> {
-    const { kind } = this.#options;
+    const { filters } = this.#options;
     for (let nextCursor = afterCursor; ; ) {
-      const page = await this.#listEntries({ after: nextCursor, kind, limit: FEED_PAGE_SIZE, wait: MAX_LONG_POLL_S });
+      const page = await this.#listEntries({
+        ...filters,
+        ...{ after: nextCursor, limit: FEED_PAGE_SIZE, wait: MAX_LONG_POLL_S },
+      });
       nextCursor = page.next;
       yield page;
     }
@@ -55,7 +56,8 @@ export class FeedReader {
 
   /** Returns the oldest stored entry; undefined if the feed is empty. */
   async fetchOldestEntry(): Promise<FeedEntry | undefined> {
-    return (await this.#listEntries({ limit: 1 })).data[0];
+    const { scope, project_id } = this.#options.filters;
+    return (await this.#listEntries({ scope, project_id, limit: 1 })).data[0];
   }
 
   /**
@@ -78,9 +80,9 @@ export class FeedReader {
   }
 
   #listEntries(filters: FeedFilters): Promise<FeedPage> {
-    const { scope, signal } = this.#options;
+    const { signal } = this.#options;
     const { notifications } = this.#client.carillon;
-    return this.#withRetries(() => notifications.list({ scope, ...filters }, { signal, retries: 0 }));
+    return this.#withRetries(() => notifications.list(filters, { signal, retries: 0 }));
   }
 
   async #withRetries<T>(call: () => Promise<T>): Promise<T> {

@@ -77,15 +77,9 @@ export class Forwarder {
     const body = JSON.stringify({ resource_url: entry.resource_url });
     for (let attemptCount = 1; ; attemptCount += 1) {
       const signingSecrets = signingSecret === undefined ? [] : [{ secret: signingSecret, since: 0, until: null }];
-      const signed = { webhookId, body, sentAt: this.#clock.now() };
-      const request = {
-        target,
-        body,
-        deliveryId: webhookId,
-        headers: [...createOccurrenceHeaders(entry), ...createSignatureHeaders(signingSecrets, signed)],
-        timeoutMs,
-        signal,
-      };
+      const signatureHeaders = createSignatureHeaders(signingSecrets, { webhookId, body, sentAt: this.#clock.now() });
+      const headers = [...createOccurrenceHeaders(entry), ...signatureHeaders];
+      const request = { target, body, deliveryId: webhookId, headers, timeoutMs, signal };
       const outcome = await this.#sendAttempt(request);
       signal.throwIfAborted();
       const result = { outcome, webhookId, attemptCount };
@@ -103,11 +97,11 @@ export class Forwarder {
   }
 }
 
-/** Returns the headers that describe the occurrence, like those of a webhook (X11). */
-const createOccurrenceHeaders = ({ kind, cursor, fields }: FeedEntry): readonly string[] => [
-  ...['webhook-event', kind, 'webhook-cursor', cursor],
-  ...(kind.startsWith('changed_') ? ['webhook-fields', fields.join()] : []),
-];
+/** Returns the headers that describe the occurrence, as those of a hook do (X11), as alternating names and values. */
+function createOccurrenceHeaders({ kind, cursor, fields }: FeedEntry): readonly string[] {
+  const fieldHeaders = kind.startsWith('changed_') ? ['webhook-fields', fields.join()] : [];
+  return ['webhook-event', kind, 'webhook-cursor', cursor, ...fieldHeaders];
+}
 
 /**
  * Returns the Webhook-Id of an occurrence. The id is the same in every retry and every process. The id contains a hash,

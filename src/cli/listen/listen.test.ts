@@ -26,13 +26,14 @@ const listener = {
   forward_to: '',
   kinds: '',
   scope: '',
+  project_id: '',
 };
 const savedPosition = { cursor: '42', occurred_at: '2027-03-01 09:14:02' };
 
 test('X2 listeners with different filters have separate cursors', () => {
-  const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope'] as const;
+  const different = ['service', 'domain', 'user_id', 'forward_to', 'kinds', 'scope', 'project_id'] as const;
   const files = different.map((name) => getDefaultCursorPath({ ...listener, [name]: 'new_task' }));
-  assert.equal(new Set([getDefaultCursorPath(listener), ...files]).size, 7);
+  assert.equal(new Set([getDefaultCursorPath(listener), ...files]).size, 8);
 });
 
 test('an invalid cursor file is an error in one line, which says how to continue and does not quote the file', (t) => {
@@ -83,6 +84,7 @@ const appListener = {
   forward_to: 'http://127.0.0.1:1/',
   kinds: '',
   scope: 'own',
+  project_id: '',
 };
 const entry: FeedEntry = {
   cursor: '42',
@@ -163,12 +165,19 @@ test('X2 with --once-each any response is enough, but no response is not; a sign
   assert.deepEqual([down.orders.length, down.clock.remainingDelaysMs], [1, []]);
 });
 
+test('X11 the headers describe the occurrence as those of a hook do', async () => {
+  const { orders, made } = createForwarder([answered(200)]);
+  await made.forward({ ...entry, kind: 'changed_task', fields: ['notes', 'progress'] });
+  const described = ['webhook-event', 'changed_task', 'webhook-cursor', '42', 'webhook-fields', 'notes,progress'];
+  assert.deepEqual(orders[0]?.headers, described);
+});
+
 test('X8 with a secret the request is signed like that of a hook', async () => {
   const secret = `whsec_${Buffer.from('a secret of a test').toString('base64')}`;
   const { orders, made } = createForwarder([answered(200)], { secret });
   const { webhookId } = await made.forward(entry);
   const [order] = orders;
-  const [timestamp, signature] = [order?.headers?.[5], order?.headers?.[7]];
+  const [, timestamp, , signature] = order?.headers?.slice(4) ?? [];
   const hmac = createHmac('sha256', 'a secret of a test').update(`${webhookId}.${timestamp}.${order?.body}`);
   assert.equal(signature, `v1,${hmac.digest('base64')}`);
 });
@@ -221,6 +230,12 @@ test('invalid flags of listen are errors that name the flag', async () => {
   const mistakes: [string[], RegExp][] = [
     [['--kinds', 'new_task,nothing'], /^--kinds: nothing is not one of completed_subtask, /],
     [['--kinds', 'changed_task'], /^--kinds: changed_task is not one of/],
+    [['--events', 'new_task,changed_hook'], /^--events: changed_hook is not one of .*\bchanged_task\b/],
+    [['--events', 'new_task,*'], /^--events: \* is not one of/],
+    [['--events', 'new_task', '--kinds', 'new_task'], /cannot be used with option/],
+    [['--scope', 'team'], /Allowed choices are own, project, account/],
+    [['--scope', 'project'], /^--scope project needs --project\.$/],
+    [['--project', 'x'], /^--project must be the id of a project; x is not one\.$/],
     [['--forward-to', 'ftp://127.0.0.1/'], /^--forward-to must be an http or https address/],
     [['--forward-to', 'http://somebody:secret@127.0.0.1/'], /^--forward-to must be an http or https address[^@]*$/],
     [['--after', 'x'], /^--after must be a cursor; x is not one\.$/],
@@ -235,11 +250,14 @@ test('invalid flags of listen are errors that name the flag', async () => {
 test('a URL needs no scheme, and all kinds are selected by default', () => {
   const asked = readListenSettings({ timeout: '15s', forwardTo: 'localhost:3000/hook#part' });
   assert.deepEqual(
-    [asked.target, asked.timeoutMs, asked.selectedKinds.size],
+    [asked.target, asked.timeoutMs, asked.selectedKinds?.length],
     ['http://localhost:3000/hook', 15_000, 7],
   );
-  assert.deepEqual(
-    [...readListenSettings({ timeout: '1m', kinds: 'new_task, new_event' }).selectedKinds],
-    ['new_event', 'new_task'],
-  );
+  assert.deepEqual(readListenSettings({ timeout: '1m', kinds: 'new_task, new_event' }).selectedKinds, [
+    'new_event',
+    'new_task',
+  ]);
+  const events = (text: string) => readListenSettings({ timeout: '1m', events: text }).selectedKinds;
+  assert.deepEqual(events('new_task, deleted_task')?.toSorted(), ['deleted_task', 'new_task']);
+  assert.equal(events('*'), undefined);
 });

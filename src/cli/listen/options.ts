@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type HookKind, hookKinds } from '../../../packages/sdk/src/api-types.ts';
+import { type FeedKind, feedKinds, hookKinds } from '../../../packages/sdk/src/api-types.ts';
+import type { HookScope } from '../../../packages/sdk/src/hooks.ts';
 import { environmentVariableOf } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
@@ -10,7 +11,9 @@ import { isCursor } from './cursor-file.ts';
 export type ListenFlags = ConnectionFlags & {
   readonly forwardTo?: string;
   readonly kinds?: string;
-  readonly scope?: 'own' | 'account';
+  readonly events?: string;
+  readonly scope?: HookScope;
+  readonly project?: string;
   readonly cursorFile?: string;
   readonly after?: string;
   readonly fromNow?: true;
@@ -24,17 +27,21 @@ export type ListenFlags = ConnectionFlags & {
 export function addListenOptions(command: Command): Command {
   const scopeOption = new Option(
     '--scope <scope>',
-    'own: your occurrences; account: those of all users, for admins.',
-  ).choices(['own', 'account']);
+    'own: your occurrences; project: those of all users in --project; account: those of all users, for admins.',
+  ).choices(['own', 'project', 'account'] satisfies HookScope[]);
   const kindsOption = new Option('--kinds <list>', 'Only these kinds, separated by commas.');
   kindsOption.argChoices = [...hookKinds];
+  const eventsOption = new Option('--events <list>', "Like --kinds, with all kinds of the feed; '*' for all.");
+  eventsOption.argChoices = [ALL_EVENTS, ...feedKinds];
   command
     .option(
       '--forward-to <url>',
       'POST each occurrence to this URL, such as http://localhost:3000/hook, until it answers 200.',
     )
     .addOption(kindsOption)
+    .addOption(eventsOption.conflicts('kinds'))
     .addOption(scopeOption)
+    .option('--project <id>', 'Only this project and the records in it.')
     .option('--once-each', 'Continue after any response. Default: retry until the response is 200.')
     .option('--timeout <duration>', 'Timeout for a response.', '15s')
     .option(
@@ -56,13 +63,17 @@ function createStartOptions(): readonly Option[] {
   const optionNames = startOptions.map((option) => option.attributeName());
   for (const option of startOptions) option.conflicts(optionNames.filter((name) => name !== option.attributeName()));
   const cursorFileDescription =
-    'File for the cursor. Default: in the state folder, by service, user, kinds, scope and URL.';
+    'File for the cursor. Default: in the state folder, by service, user, kinds, scope, project and URL.';
   return [...startOptions, new Option('--cursor-file <file>', cursorFileDescription)];
 }
 
+/** The value of `--events` for all kinds, also for those that only the service knows. */
+export const ALL_EVENTS = '*';
+
 /** Validated settings of `carillon listen`. */
 export type ListenSettings = {
-  readonly selectedKinds: ReadonlySet<HookKind>;
+  /** The selected kinds; undefined for all. */
+  readonly selectedKinds: readonly FeedKind[] | undefined;
   /** URL that occurrences are forwarded to; undefined without forwarding. */
   readonly target: string | undefined;
   /** Timeout for the response of the target. */
@@ -73,8 +84,15 @@ export type ListenSettings = {
 export function readListenSettings(flags: ListenFlags): ListenSettings {
   if (flags.after !== undefined && !isCursor(flags.after))
     throw new CliError([`--after must be a cursor; ${flags.after} is not one.`]);
+  if (flags.project !== undefined && !/^[1-9]\d*$/.test(flags.project))
+    throw new CliError([`--project must be the id of a project; ${flags.project} is not one.`]);
+  if (flags.scope === 'project' && flags.project === undefined)
+    throw new CliError(['--scope project needs --project.']);
   return {
-    selectedKinds: readKinds(flags.kinds),
+    selectedKinds:
+      flags.events === undefined
+        ? readKinds('--kinds', flags.kinds ?? hookKinds.join(','), hookKinds)
+        : readEvents(flags.events),
     target: flags.forwardTo === undefined ? undefined : readForwardTarget(flags.forwardTo),
     timeoutMs: readTimeout(flags.timeout),
     signingSecret: readSigningSecret(
@@ -83,12 +101,16 @@ export function readListenSettings(flags: ListenFlags): ListenSettings {
   };
 }
 
-function readKinds(text: string | undefined): ReadonlySet<HookKind> {
-  const kindNames = (text ?? hookKinds.join(',')).split(',').map((name) => name.trim());
-  const invalidNames = kindNames.filter((name) => !hookKinds.some((kind) => kind === name));
+function readEvents(text: string): readonly FeedKind[] | undefined {
+  return text.trim() === ALL_EVENTS ? undefined : readKinds('--events', text, feedKinds);
+}
+
+function readKinds(flag: string, text: string, allowedKinds: readonly FeedKind[]): readonly FeedKind[] {
+  const kindNames = text.split(',').map((name) => name.trim());
+  const invalidNames = kindNames.filter((name) => !allowedKinds.some((kind) => kind === name));
   if (invalidNames.length > 0)
-    throw new CliError([`--kinds: ${invalidNames.join(', ')} is not one of ${hookKinds.join(', ')}.`]);
-  return new Set(hookKinds.filter((kind) => kindNames.includes(kind)));
+    throw new CliError([`${flag}: ${invalidNames.join(', ')} is not one of ${allowedKinds.join(', ')}.`]);
+  return allowedKinds.filter((kind) => kindNames.includes(kind));
 }
 
 /** Reads the URL that occurrences are forwarded to. The scheme may be omitted, as in `localhost:3000/hook`. */

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import type { HookInput } from '../../../packages/sdk/src/hooks.ts';
+import { eventually } from '../../../test/kit/eventually.ts';
+import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon } from '../../../test/kit/service/command.ts';
 import { type ApiUser, createTemporaryFolder, type TestService } from '../../../test/kit/service/service.ts';
 import { sqlite } from '../../../test/kit/service/stores.ts';
+import { occurrenceKinds } from '../../delivery/outbox/event-kinds.ts';
 import { addTriggerCommands } from '../client/trigger.ts';
 import { CliError, Output } from '../output/screen.ts';
 import { addResourceCommand } from './command.ts';
@@ -153,5 +157,85 @@ test('trigger creates a real record for each kind, with its parents, and prints 
     assert.deepEqual([records.length, hooks], [1, []], kind);
     const happened = data.some((one) => one.kind === kind && one.resource_url === records[0].resource_url);
     assert.ok(happened, kind);
+  }
+});
+
+test('X11 trigger causes an occurrence of every kind but changed_comment, and names the hooks that report it', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.createAccount('acme.test');
+  const run = commandRunner(service);
+  const target = await startTarget(t);
+  const createHook = async (path: string, settings: Omit<HookInput, 'target_url'>) =>
+    (await owner.carillon.hooks.create({ target_url: target.urlOf(`/${path}`), ...settings })).id;
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+  const all = await createHook('all', { events: ['*'], scope: 'account' });
+  const changes = await createHook('changes', { events: ['changed_task', 'deleted_task'], enabled: 0 });
+  const inProject = await createHook('project', { events: ['*'], scope: 'project', project_id });
+
+  const kinds = occurrenceKinds.filter((kind) => kind !== 'changed_comment');
+  const failures: string[] = [];
+  for (const kind of kinds) {
+    const { stdout, faults } = await run(owner, ['trigger', kind, '--json']);
+    if (faults.length > 0) failures.push(`${kind}: ${faults}`);
+    const { created, hooks } = JSON.parse(stdout);
+    const feed = await owner.carillon.notifications.list({ kind });
+    const { resource_url } = created.at(-1);
+    if (!feed.data.some((entry) => entry.resource_url === resource_url)) failures.push(`${kind}: ${resource_url}`);
+    const isChange = kind === 'changed_task' || kind === 'deleted_task';
+    const hooksAndStates = hooks.map(({ id, state }: Record<string, string>) => `${id} ${state}`);
+    assert.deepEqual(hooksAndStates, [`${all} live`, ...(isChange ? [`${changes} disabled`] : [])], kind);
+  }
+  assert.deepEqual(failures, []);
+  const { stdout } = await run(owner, ['trigger', 'changed_task', '--project-id', project_id, '--task-name', 'Mine']);
+  assert.match(stdout, new RegExp(`^notified: hook ${inProject} \\(live\\)`, 'm'));
+  const { faults } = await run(owner, ['trigger', 'changed_comment']);
+  assert.match(faults.join(), /unknown command|too many arguments|unknown option/);
+});
+
+test('X11 X13 hooks are created, changed and replayed with lists of events and with headers', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.createAccount('acme.test');
+  const run = commandRunner(service);
+  const target = await startTarget(t);
+  const json = async (...args: string[]) => {
+    const { ended, stdout, faults } = await run(owner, ['hooks', ...args, '--json']);
+    assert.ok(ended, faults.join());
+    return JSON.parse(stdout);
+  };
+  const settings = ['--events', 'new_task,changed_task', '--scope', 'account', '--name', 'Ops'];
+  const headers = ['--headers', 'X-Gateway: one:two ', '--headers', 'Authorization: Bearer hush'];
+  const { id } = await json('create', '--target-url', target.url, ...settings, ...headers);
+  const created = await owner.carillon.hooks.get(id);
+  assert.deepEqual([created.events, created.scope, created.name], [['new_task', 'changed_task'], 'account', 'Ops']);
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+  await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+  const [received] = await target.waitForArrivals(1);
+  assert.deepEqual([received?.headers['x-gateway'], received?.headers.authorization], ['one:two', 'Bearer hush']);
+  await eventually(
+    () => owner.carillon.deliveries.list({ state: 'delivered' }),
+    ({ data }) => data.length === 1,
+  );
+  const replayed = await json('replay', id, '--from', '20200101', '--to', '2099-12-31 23:59:59');
+  assert.deepEqual(replayed, { hook_id: id, deliveries: 1 });
+  await target.waitForArrivals(2);
+
+  const changed = await json('update', id, '--events', '*', '--scope', 'own', '--enabled', '0', '--headers', '');
+  assert.deepEqual([changed.events, changed.scope, changed.enabled, changed.headers], [['*'], 'own', '0', []]);
+  const scoped = await json('update', id, '--scope', 'project', '--project-id', project_id, '--enabled');
+  assert.deepEqual([scoped.scope, scoped.project_id, scoped.enabled], ['project', project_id, '1']);
+  const { stdout } = await run(owner, ['hooks', 'list', '--columns', 'id,events,scope,headers']);
+  assert.equal(stdout, `ID  EVENTS  SCOPE    HEADERS\n${id}   *       project\n`);
+
+  const mistakes: [string[], RegExp][] = [
+    [['update', id, '--headers', 'hush'], /^--headers must be "name: value"\.$/],
+    [['update', id, '--headers', 'Host: x'], /^--headers must not contain Host, which is reserved\.$/],
+    [['update', id, '--events', 'new_thing'], /^--events must be a list of different event kinds/],
+    [['update', id, '--scope', 'team'], /^--scope must be one of own, project, account\.$/],
+    [['replay', id, '--from', 'x', '--to', '20200101'], /^--from must be /],
+  ];
+  for (const [args, line] of mistakes) {
+    const { ended, faults } = await run(owner, ['hooks', ...args]);
+    assert.equal(ended, false);
+    assert.match(faults.join(), line);
   }
 });

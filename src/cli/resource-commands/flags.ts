@@ -3,6 +3,7 @@ import { acceptsBooleans, enumStringsOf, requiredNamesOf } from '../../api-docs/
 import type { JsonSchema } from '../../http/fields/field.ts';
 import type { QueryParameters } from '../../http/routes/query-parameters.ts';
 import { flagOf } from '../client/connect.ts';
+import { CliError } from '../output/screen.ts';
 
 /** Values of the flags, keyed by Commander's camel-case names. */
 export type FlagValues = Readonly<Record<string, unknown>>;
@@ -13,8 +14,22 @@ export function addFieldFlags(command: Command, bodySchema: JsonSchema | undefin
   for (const [field, schema] of Object.entries(fieldSchemasOf(bodySchema))) {
     const description = `${schema.description ?? ''}${requiredNames.includes(field) ? ' Required.' : ''}`;
     const placeholder = acceptsBooleans(schema) ? `[${placeholderOf(schema)}]` : `<${placeholderOf(schema)}>`;
-    command.addOption(createOption(field, placeholder, description, choicesOf(schema)).helpGroup(groupTitle));
+    const option = createOption(field, placeholder, description, choicesOf(schema));
+    if (schema.type === 'object') option.argParser((text, earlier) => readEntry(flagOf(field), text, earlier));
+    command.addOption(option.helpGroup(groupTitle));
   }
+}
+
+/**
+ * Reads one `name: value` of a flag that is repeated for several; an empty text for none. The error does not show the
+ * text, which may be a secret.
+ */
+function readEntry(flag: string, text: string, earlierEntries: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(earlierEntries ?? {});
+  if (text.trim() === '') return Object.fromEntries(entries);
+  const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(text) ?? [];
+  if (name.trim() === '') throw new CliError([`${flag} must be "name: value".`]);
+  return Object.fromEntries([...entries, [name.trim(), value.trim()]]);
 }
 
 /** Adds a flag for each query parameter to a command. */
@@ -92,6 +107,7 @@ function choicesOf(schema: JsonSchema): readonly string[] {
 function placeholderOf(schema: JsonSchema): string {
   const { format, pattern } = schema;
   if (schema.type === 'array') return 'list';
+  if (schema.type === 'object') return 'name: value';
   if (acceptsBooleans(schema)) return 'flag';
   if (allowedValuesOf(schema).length > 0) return 'word';
   if (String(format).startsWith('calendar-time') || pattern === '^\\d{8}$') return 'yyyymmdd';

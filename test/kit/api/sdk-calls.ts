@@ -1,7 +1,9 @@
 import { CarillonConsole } from '../../../packages/sdk/src/console.ts';
+import { occurrenceKinds } from '../../../src/delivery/outbox/event-kinds.ts';
 import type { JsonSchema } from '../../../src/http/fields/field.ts';
 import type { QueryParameters } from '../../../src/http/routes/query-parameters.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
+import { kindsParameter } from '../../../src/resources/notifications/notifications.ts';
 import { shapeOf } from './openapi.ts';
 
 /** The request that an SDK method sends. */
@@ -28,6 +30,7 @@ const argumentsByMethod: Readonly<Record<string, readonly unknown[]>> = {
   update: ['1', {}],
   set: [{}],
   createSecret: ['1', {}],
+  replay: ['1', {}],
   'tasks.create': ['1', {}],
   'subtasks.create': ['1', {}],
   'timeEntries.create': ['1', {}],
@@ -209,12 +212,17 @@ function jsonTypeOf(schema: JsonSchema): string {
 function compositeTypeOf(type: string, schema: JsonSchema): string {
   if (type === 'array') return `readonly (${jsonTypeOf((schema.items ?? {}) as JsonSchema)})[]`;
   if (type !== 'object') return 'unknown';
+  if (typeof schema.additionalProperties === 'object')
+    return `Readonly<Record<string, ${jsonTypeOf(schema.additionalProperties as JsonSchema)}>>`;
   const required = new Set(schema.required as readonly string[] | undefined);
   const fields = Object.entries(propertiesOf(schema));
   return `{ ${fields.map(([name, field]) => `readonly ${name}${required.has(name) ? '' : '?'}: ${jsonTypeOf(field)}`).join('; ')} }`;
 }
 
+const KIND_TYPE = jsonTypeOf({ enum: occurrenceKinds });
+
 /** Returns the TypeScript type of a query parameter. Values are text; ids may also be numbers, as in bodies (C5). */
 function queryTypeOf(schema: JsonSchema): string {
+  if (schema.pattern === kindsParameter('').schema.pattern) return `${KIND_TYPE} | readonly (${KIND_TYPE})[]`;
   return schema.pattern === '^\\d+$' ? 'string | number' : jsonTypeOf(schema);
 }

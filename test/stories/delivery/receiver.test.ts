@@ -6,13 +6,14 @@ import { serve as serveFetch } from '@hono/node-server';
 import express from 'express';
 import { fastify } from 'fastify';
 import { Hono } from 'hono';
+import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import {
   createReceiver,
   memoryState,
   type Receiver,
   type ReceiverOptions,
 } from '../../../packages/sdk/src/receiver/index.ts';
-import { reconcileHooks } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
+import { reconcileHooks, targetUrlOf } from '../../../packages/sdk/src/receiver/manage-hooks.ts';
 import { atEnd } from '../../kit/cleanup.ts';
 import { eventually } from '../../kit/eventually.ts';
 import { findFreePort } from '../../kit/network/port.ts';
@@ -132,7 +133,7 @@ for (const { test, testService } of everyStore) {
       atEnd(t, () => (server.listening ? off() : undefined));
       return { receiver, off };
     };
-    return { called, on };
+    return { called, on, at };
   }
 
   test('X1 a hook that waits for an hour is delivered immediately when its receiver is back', async (t) => {
@@ -183,10 +184,10 @@ for (const { test, testService } of everyStore) {
     assert.deepEqual(called, eventNames(1, 9));
   });
 
-  test('C33 X1 each kind has its own hook and handler, and each occurrence is handled once', async (t) => {
+  test('C33 X1 X11 one hook reports all kinds that have no hook of an earlier version, each occurrence is handled once', async (t) => {
     const owner = await carillon.createAccount('kinds.test');
     const handled: string[] = [];
-    const { on } = await restartableReceiver(t, owner, {
+    const { on, at } = await restartableReceiver(t, owner, {
       on: {
         new_task: ({ task_name }, { kind }) => handled.push(`${kind} ${task_name}`),
         completed_task: ({ task_name, completed }, { kind }) => handled.push(`${kind} ${task_name} ${completed}`),
@@ -196,6 +197,8 @@ for (const { test, testService } of everyStore) {
         },
       },
     });
+    const earlier = { target_url: targetUrlOf(at, 'new_client'), event: 'new_client' } as const;
+    await owner.carillon.hooks.create(earlier);
     const { receiver } = await on();
     await receiver.start();
     const { tasks, projects, clients } = owner.carillon;
@@ -207,9 +210,14 @@ for (const { test, testService } of everyStore) {
     const wanted = eventNames(1, 20).flatMap((name) => [`new_task ${name}`, `completed_task ${name} 1`]);
     assert.deepEqual(handled.toSorted(), ['ACME of mine', ...wanted].sort());
     assert.equal((await owner.carillon.deliveries.list({ state: 'delivered' })).paging.total_records, 41);
-    const queries = (await hooksOf(owner)).map(({ target_url }) => new URL(target_url).search).sort();
-    const wantedQueries = ['?kind=completed_task', '?kind=new_client', '?kind=new_task'];
-    assert.deepEqual(queries, wantedQueries);
+    const live = async () =>
+      (await hooksOf(owner))
+        .filter(({ state }) => state !== 'ended')
+        .map(({ target_url, events }) => [target_url, events.toSorted().join()]);
+    assert.deepEqual(await live(), [
+      [earlier.target_url, 'new_client'],
+      [at, 'completed_task,new_task'],
+    ]);
 
     // The feed omits kinds that the key may not read. The receiver must not move its cursor past omitted occurrences,
     // and must report the reason.
@@ -235,19 +243,88 @@ for (const { test, testService } of everyStore) {
     await restricted.stop();
 
     // A deleted hook stays deleted until the application starts again.
-    const [deleted] = await hooksOf(owner);
-    await owner.carillon.hooks.delete(deleted?.id ?? '');
-    const at = String(deleted?.target_url).replace(/\?.*/, '');
-    const signal = new AbortController().signal;
-    const live = async () =>
-      (await hooksOf(owner)).filter(({ state }) => state !== 'ended').map((hook) => new URL(hook.target_url).search);
-    await reconcileHooks(
-      { carillon: owner.carillon, receiverUrl: at, kinds: ['new_task', 'completed_task', 'new_client'], signal },
-      false,
-    );
-    assert.equal((await live()).length, 2);
+    for (const { id } of await hooksOf(owner)) await owner.carillon.hooks.delete(id);
+    const { signal } = new AbortController();
+    const kinds = ['new_task', 'completed_task', 'new_client'] as const;
+    const subscription = { kinds, scope: 'own', projectId: undefined } as const;
+    await reconcileHooks({ carillon: owner.carillon, receiverUrl: at, subscription, signal }, false);
+    assert.deepEqual(await live(), []);
     await receiver.start();
-    assert.deepEqual((await live()).sort(), wantedQueries);
+    assert.deepEqual(await live(), [[at, 'completed_task,new_client,new_task']]);
+  });
+
+  test('X11 X14 one receiver follows a whole account through a restart: the feed in order, each entry once', async (t) => {
+    const owner = await carillon.createAccount('whole.test');
+    const member = await carillon.createUser(owner, 'member');
+    const handled: string[] = [];
+    const { on, at } = await restartableReceiver(t, owner, {
+      scope: 'account',
+      state: memoryState(),
+      on: {
+        changed_task: ({ task_id }, { kind, cursor, fields, projectId, previousProjectId }) =>
+          handled.push(`${cursor} ${kind} ${task_id} ${fields} ${projectId} ${previousProjectId}`),
+        '*': (record, { kind, cursor, userId }) => handled.push(`${cursor} ${kind} by ${userId}: ${typeof record}`),
+      },
+    });
+    /** Creates, changes, moves, completes and reopens records as member and as owner. Returns a function that deletes them. */
+    const work = async () => {
+      const { projects, tasks, comments, timeEntries } = member.carillon;
+      const { project_id } = await projects.create({ project_name: 'P' });
+      const other = await owner.carillon.projects.create({ project_name: 'Q' });
+      const { task_id } = await tasks.create(project_id, { task_name: 'T' });
+      await timeEntries.create(task_id, { seconds: 60 });
+      await comments.create(project_id, { task_id, comment: 'C' });
+      await tasks.update(task_id, { notes: 'N', progress: 7 });
+      await tasks.complete(task_id);
+      await tasks.resume(task_id);
+      await owner.carillon.tasks.update(task_id, { project_id: other.project_id });
+      const { team_id } = await owner.carillon.teams.create({ team_name: 'All', users: [member.userId] });
+      return async () => {
+        await owner.carillon.teams.delete(team_id);
+        await owner.carillon.projects.delete(other.project_id);
+      };
+    };
+    const readEnd = async () => Number((await owner.carillon.notifications.list({ after: 'latest' })).next);
+
+    const first = await on();
+    await first.receiver.start();
+    const startedAt = await readEnd();
+    const removeFirst = await work();
+    await eventually(() => isDelivered(owner), Boolean);
+    await removeFirst();
+    await eventually(() => isDelivered(owner), Boolean);
+    await first.off();
+    const stoppedAt = await readEnd();
+    const removeSecond = await work();
+    await removeSecond();
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await work();
+    const restartedAt = await readEnd();
+    const second = await on();
+    await second.receiver.start();
+    await work();
+    await eventually(() => isDelivered(owner), Boolean);
+
+    const feed = (await owner.carillon.notifications.list({ scope: 'account', after: String(startedAt) })).data;
+    const isDeletion = ({ kind }: FeedEntry) => kind.startsWith('deleted_');
+    // Records that were deleted while the receiver was down cannot be fetched: only their deletion is handled.
+    const missed = feed.filter(({ cursor }) => Number(cursor) > stoppedAt && Number(cursor) <= restartedAt);
+    const gone = new Set(missed.filter(isDeletion).map(({ resource_url }) => resource_url));
+    const isHandled = (entry: FeedEntry) =>
+      isDeletion(entry) || !missed.includes(entry) || !gone.has(entry.resource_url);
+    const wanted = feed.filter(isHandled).map((entry) => {
+      const { cursor, kind, resource_url, user_id, fields, project_id, previous_project_id } = entry;
+      return kind === 'changed_task'
+        ? `${cursor} ${kind} ${resource_url.split('/').at(-1)} ${fields} ${project_id} ${previous_project_id}`
+        : `${cursor} ${kind} by ${user_id}: ${isDeletion(entry) ? 'undefined' : 'object'}`;
+    });
+    assert.ok(gone.size > 4 && wanted.length > 40, `${gone.size} gone, ${wanted.length} handled`);
+    assert.deepEqual(handled, wanted);
+    const [hook, ...more] = await hooksOf(owner);
+    assert.deepEqual([hook?.target_url, hook?.events, hook?.scope, more.length], [at, ['*'], 'account', 0]);
   });
 }
 

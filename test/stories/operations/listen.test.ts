@@ -164,6 +164,30 @@ test('X2 listen with an expired or unknown cursor reports what is missing and ho
   );
   await listening.end('SIGINT');
 
+  // All kinds of one project, whose changes other users make.
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+  const task = await member.carillon.tasks.create(project_id, { task_name: 'T' });
+  await member.carillon.tasks.update(task.task_id, { notes: 'N' });
+  await member.carillon.tasks.delete(task.task_id);
+  await events.create(event('Elsewhere'));
+  app.answer = 200;
+  const inProject = ['--from-oldest', '--scope', 'project', '--project', project_id, '--events', '*'];
+  const wide = await startListening(t, [...inProject, '--forward-to', app.url], environment);
+  await eventually(
+    () => wide.printedLines().length,
+    (count) => count === 4,
+  );
+  assert.deepEqual(
+    wide.printedLines().map(({ kind, fields, record }) => [kind, fields.join(), record?.project_name]),
+    [
+      ['new_project', '', 'P'],
+      ['new_task', '', undefined],
+      ['changed_task', 'notes', undefined],
+      ['deleted_task', '', undefined],
+    ],
+  );
+  await wide.end('SIGINT');
+
   const otherListener = await runCarillon(['listen', '--cursor-file', file], {
     environment: { ...environment, CARILLON_KEY: member.key },
   });

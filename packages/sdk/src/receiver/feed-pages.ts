@@ -1,8 +1,9 @@
-import type { HookKind } from '../api-types.ts';
+import { type FeedKind, hookKinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
-import type { Hook } from '../hooks.ts';
+import type { Hook, HookScope } from '../hooks.ts';
 import type { FeedPage, Notifications } from '../notifications.ts';
 import type { CallOptions } from '../transport.ts';
+import { ANY_KIND, type HandledKind } from './handle-notification.ts';
 
 /** Number of entries per page, which is the maximum of the service. */
 export const FEED_ENTRIES_PER_PAGE = 1_000;
@@ -10,26 +11,51 @@ export const FEED_ENTRIES_PER_PAGE = 1_000;
 /** Maximum number of occurrences that the service scans per page, even if few of them match. */
 export const MAX_SCANNED_PER_PAGE = 10_000;
 
-/** The position in the feed at which to start, and the event kinds (kinds of occurrence) to read. */
+/** The occurrences that a receiver handles. Its hooks report them, and it reads them from the feed. */
+export type Subscription = {
+  /** The event kinds (kinds of occurrence) that have a handler. */
+  readonly kinds: readonly HandledKind[];
+  readonly scope: HookScope;
+  /** The project, with scope `project` only. */
+  readonly projectId: string | undefined;
+};
+
+/** The position in the feed at which to start, and the occurrences to read. */
 export type FeedQuery = {
   readonly feed: Notifications;
   /** Cursor to continue after; undefined to read from the oldest stored entry. */
   readonly afterCursor: string | undefined;
-  readonly kinds: readonly HookKind[];
+  readonly subscription: Subscription;
 };
 
 /** Yields the pages of the feed after a cursor, up to the end of the feed at the time of the last request. */
 export async function* readFeedPages(
-  { feed, afterCursor, kinds }: FeedQuery,
+  { feed, afterCursor, subscription }: FeedQuery,
   options: CallOptions,
 ): AsyncGenerator<FeedPage, void, undefined> {
-  const kind = kinds.length === 1 ? kinds[0] : undefined;
+  const filters = { ...feedFiltersOf(subscription), limit: FEED_ENTRIES_PER_PAGE };
   for (let cursor = afterCursor; ; ) {
-    const page = await feed.list({ after: cursor, kind, limit: FEED_ENTRIES_PER_PAGE }, options);
+    const page = await feed.list({ ...filters, after: cursor }, options);
     yield page;
     if (isLastPage(cursor, page)) return;
     cursor = page.next;
   }
+}
+
+/**
+ * Returns the feed filters of a subscription. Earlier versions of the service reject several kinds and the scope
+ * `project`. Therefore, a receiver that they can serve reads all kinds, and ignores those without a handler.
+ */
+function feedFiltersOf({ kinds, scope, projectId }: Subscription) {
+  const feedKinds = kinds.filter((kind): kind is FeedKind => kind !== ANY_KIND);
+  const isFiltered = feedKinds.length === 1 || scope !== 'own' || feedKinds.some((kind) => !isHookKind(kind));
+  const kind = kinds.includes(ANY_KIND) || !isFiltered ? undefined : feedKinds;
+  return { kind, scope: scope === 'own' ? undefined : scope, project_id: projectId };
+}
+
+/** Whether the `event` of a hook can name the kind. */
+export function isHookKind(kind: string): kind is (typeof hookKinds)[number] {
+  return hookKinds.some((one) => one === kind);
 }
 
 /** Input for finding the initial cursor. */
@@ -37,7 +63,7 @@ export type InitialCursorOptions = {
   readonly carillon: Carillon;
   /** The hooks that notify this receiver. */
   readonly hooks: readonly Hook[];
-  readonly kinds: readonly HookKind[];
+  readonly subscription: Subscription;
   readonly signal: AbortSignal;
 };
 
@@ -48,10 +74,9 @@ export type InitialCursorOptions = {
  * The receiver must not acknowledge a notification with 200 before this cursor is known. The end of the feed is read
  * first, so that deliveries that become pending later are after it.
  */
-export async function findInitialCursor({ carillon, hooks, kinds, signal }: InitialCursorOptions): Promise<string> {
-  const wholeFeedQuery = { feed: carillon.notifications, afterCursor: undefined, kinds };
-  let endCursor = '0';
-  for await (const { next } of readFeedPages(wholeFeedQuery, { signal })) endCursor = next;
+export async function findInitialCursor(options: InitialCursorOptions): Promise<string> {
+  const { carillon, hooks, subscription, signal } = options;
+  const { next: endCursor } = await carillon.notifications.list({ after: 'latest' }, { signal });
   const pendingOccurrenceKeys = new Set<string>();
   for (const { id, state } of hooks) {
     if (state === 'ended') continue;
@@ -61,6 +86,7 @@ export async function findInitialCursor({ carillon, hooks, kinds, signal }: Init
     }
   }
   if (pendingOccurrenceKeys.size === 0) return endCursor;
+  const wholeFeedQuery = { feed: carillon.notifications, afterCursor: undefined, subscription };
   for await (const { data } of readFeedPages(wholeFeedQuery, { signal })) {
     const firstPendingEntry = data.find(({ kind, resource_url }) =>
       pendingOccurrenceKeys.has(`${kind} ${resource_url}`),

@@ -1,10 +1,8 @@
-import { type DateText, type HookKind, hookKinds } from '../api-types.ts';
+import { type DateText, type FeedKind, feedKinds } from '../api-types.ts';
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
-import { parseRecordUrl } from '../parse-notification.ts';
-import type { GetMethod } from '../resource-methods.ts';
-import type { CalendarEvent, Client, Project, Subtask, Task } from '../resources.ts';
+import { parseRecordUrl, type RecordsByFeedResourceType } from '../parse-notification.ts';
 import { fieldOf } from '../response-body.ts';
 import { withTimeout } from '../runtime.ts';
 import type { SignedRequest } from './verify-signature.ts';
@@ -12,7 +10,7 @@ import type { SignedRequest } from './verify-signature.ts';
 /** Maximum size of the body of a notification, which contains one URL of at most 2,048 characters. */
 const MAX_BODY_BYTES = 4 * 1_024;
 
-/** Maximum number of handled deliveries in the cache. */
+/** Maximum number of handled deliveries, and of occurrences, in their cache. */
 const MAX_CACHED_IDS = 10_000;
 /** Maximum length of the id of a delivery in the cache. Ids of the service have a few digits. */
 const MAX_ID_LENGTH = 64;
@@ -43,6 +41,8 @@ export type NotificationHandlerOptions = {
   readonly verifySignature: ((signedRequest: SignedRequest) => Promise<boolean>) | undefined;
   /** Handles all occurrences that the feed contains now. Rejects with an error that was already reported. */
   readonly catchUp: () => Promise<void>;
+  /** Whether this occurrence was found in the feed, and handled. */
+  readonly isHandled: (occurrence: OccurrenceIdentity) => boolean;
   /** Maximum time until the response, in milliseconds. */
   readonly timeoutMs: number;
   readonly onError: (error: unknown) => void;
@@ -62,6 +62,7 @@ export function createNotificationHandler({
   apiRoot,
   verifySignature,
   catchUp,
+  isHandled,
   timeoutMs,
   onError,
   onPostponed,
@@ -79,21 +80,23 @@ export function createNotificationHandler({
       onError(new Error('A notification has no valid signature, or its timestamp is too far from this clock.'));
       return createTextResponse(400, 'The signature is invalid.');
     }
-    const resourceType = parseResourceType(body);
-    if (resourceType === undefined) return createTextResponse(400, 'The body names no record of the service.');
+    const notified = parseBody(body);
+    if (notified === undefined) return createTextResponse(400, 'The body names no record of the service.');
     // A test notification names the hook itself (X1).
-    if (resourceType === 'hooks') return createTextResponse(200, 'Test received.');
+    if (notified.resourceType === 'hooks') return createTextResponse(200, 'Test received.');
+    // The headers are not signed. They are hints: the feed has confirmed them if this occurrence was handled.
+    const [cursor = '', kind = ''] = ['webhook-cursor', 'webhook-event'].map(request.getHeader);
+    if (isHandled({ cursor, kind, resource_url: notified.resourceUrl }))
+      return createTextResponse(200, 'Already handled.');
     onNotification();
     return catchUpAndRespond(signedRequest.id);
   }
 
-  /**
-   * Returns the resource type of the record that a body names; undefined if the body is not a notification of this
-   * service.
-   */
-  function parseResourceType(body: string): string | undefined {
+  /** Returns the URL and the type of the record that a body names; undefined if this service did not send the body. */
+  function parseBody(body: string) {
     try {
-      return parseRecordUrl(apiRoot, String(fieldOf(JSON.parse(body), 'resource_url'))).resourceType;
+      const resourceUrl = String(fieldOf(JSON.parse(body), 'resource_url'));
+      return { resourceUrl, ...parseRecordUrl(apiRoot, resourceUrl) };
     } catch (error) {
       onError(error);
       return undefined;
@@ -155,6 +158,20 @@ function signedRequestOf(request: NotificationRequest, body: string): SignedRequ
   };
 }
 
+/** The parts of a feed entry that a notification contains. */
+export type OccurrenceIdentity = Readonly<Record<'cursor' | 'kind' | 'resource_url', string>>;
+
+const keyOf = ({ cursor, kind, resource_url }: OccurrenceIdentity) => `${cursor} ${kind} ${resource_url}`;
+
+/** Creates the cache of the last handled occurrences. Their notifications need no further sync. */
+export function createHandledCache() {
+  const handledKeys = new Set<string>();
+  return {
+    add: (entry: FeedEntry) => addToCache(handledKeys, keyOf(entry)),
+    has: (occurrence: OccurrenceIdentity) => handledKeys.has(keyOf(occurrence)),
+  };
+}
+
 /** Adds an id to the cache, and evicts the oldest one if the cache is full. */
 function addToCache(ids: Set<string>, id: string): void {
   ids.add(id);
@@ -165,20 +182,26 @@ function addToCache(ids: Set<string>, id: string): void {
   }
 }
 
-/** Types of the records by event kind (kind of occurrence). */
+/** The event kind in {@link HandlersByKind} of all occurrences without another handler. */
+export const ANY_KIND = '*';
+
+/** An event kind that can have a handler, or `*` for all kinds without another handler. */
+export type HandledKind = FeedKind | typeof ANY_KIND;
+
+type RecordOf<K extends FeedKind> = K extends `deleted_${string}`
+  ? undefined
+  : K extends `${string}_${infer T extends keyof RecordsByFeedResourceType}`
+    ? RecordsByFeedResourceType[T]
+    : never;
+
+/** Types of the records by event kind (kind of occurrence). The record of `deleted_…` is `undefined`. */
 export type RecordsByKind = {
-  completed_subtask: Subtask;
-  completed_task: Task;
-  new_client: Client;
-  new_event: CalendarEvent;
-  new_project: Project;
-  new_subtask: Subtask;
-  new_task: Task;
+  [K in HandledKind]: K extends FeedKind ? RecordOf<K> : RecordOf<FeedKind>;
 };
 
 /** Details of an occurrence that a handler gets in addition to the record. */
 export type OccurrenceContext = {
-  readonly kind: HookKind;
+  readonly kind: FeedKind;
   /**
    * Position of the occurrence in the account's feed. It is the same if the handler is called again, so use it to
    * detect duplicates.
@@ -188,6 +211,12 @@ export type OccurrenceContext = {
   readonly occurredAt: DateText;
   /** The user who caused the occurrence. */
   readonly userId: string;
+  /** The project of the record, or the project itself; `"0"` for none. */
+  readonly projectId: string;
+  /** The project that the record left with this change; `"0"` for none. */
+  readonly previousProjectId: string;
+  /** Names of the changed fields, for kinds that begin with `changed_`; otherwise empty. */
+  readonly fields: readonly string[];
   /** The client of the receiver, for further calls. */
   readonly carillon: Carillon;
   /** Aborted when the receiver is stopped. `stop` waits for the handler. */
@@ -198,36 +227,32 @@ export type OccurrenceContext = {
  * Handles occurrences of one kind. The work has to be durable when the handler resolves. If the handler throws, it is
  * called again with the same occurrence, and later occurrences wait.
  */
-export type OccurrenceHandler<K extends HookKind> = (record: RecordsByKind[K], context: OccurrenceContext) => unknown;
+export type OccurrenceHandler<K extends HandledKind> = (
+  record: RecordsByKind[K],
+  context: OccurrenceContext,
+) => unknown;
 
-/** Handlers by event kind. */
-export type HandlersByKind = { readonly [K in HookKind]?: OccurrenceHandler<K> | undefined };
+/**
+ * Handlers by event kind. The handler `*` gets the occurrences of all kinds that have no handler of their own, also of
+ * kinds that later versions of the service add.
+ */
+export type HandlersByKind = { readonly [K in HandledKind]?: OccurrenceHandler<K> | undefined };
+
+const handledKinds: readonly HandledKind[] = [...feedKinds, ANY_KIND];
 
 /**
  * Returns the kinds that have a handler.
  *
  * @throws TypeError for an unknown kind, or a handler that is not a function
  */
-export function getHandledKinds(handlers: HandlersByKind): readonly HookKind[] {
-  const unknownKind = Object.keys(handlers).find((name) => !Object.hasOwn(resourceByKind, name));
-  if (unknownKind !== undefined)
-    throw new TypeError(`"on.${unknownKind}" is none of ${Object.keys(resourceByKind).join(', ')}.`);
-  const kinds = hookKinds.filter((kind) => handlers[kind] !== undefined);
+export function getHandledKinds(handlers: HandlersByKind): readonly HandledKind[] {
+  const unknownKind = Object.keys(handlers).find((name) => !handledKinds.some((kind) => kind === name));
+  if (unknownKind !== undefined) throw new TypeError(`"on.${unknownKind}" is none of ${handledKinds.join(', ')}.`);
+  const kinds = handledKinds.filter((kind) => handlers[kind] !== undefined);
   const invalidKind = kinds.find((kind) => typeof handlers[kind] !== 'function');
   if (invalidKind !== undefined) throw new TypeError(`"on.${invalidKind}" is not a function.`);
   return kinds;
 }
-
-/** Functions that return the resource of a client from which the records of an event kind are fetched. */
-const resourceByKind: { readonly [K in HookKind]: (carillon: Carillon) => GetMethod<RecordsByKind[K]> } = {
-  completed_subtask: ({ subtasks }) => subtasks,
-  completed_task: ({ tasks }) => tasks,
-  new_client: ({ clients }) => clients,
-  new_event: ({ events }) => events,
-  new_project: ({ projects }) => projects,
-  new_subtask: ({ subtasks }) => subtasks,
-  new_task: ({ tasks }) => tasks,
-};
 
 /**
  * Rejects if the key may not read the records of one of the kinds. Otherwise the feed would silently omit their
@@ -235,12 +260,16 @@ const resourceByKind: { readonly [K in HookKind]: (carillon: Carillon) => GetMet
  */
 export async function requireReadPermission(
   carillon: Carillon,
-  requiredKinds: readonly HookKind[],
-  signal: AbortSignal,
+  requiredKinds: readonly HandledKind[],
+  { apiRoot, signal }: { readonly apiRoot: string; readonly signal: AbortSignal },
 ): Promise<void> {
+  const resourceTypes = requiredKinds.flatMap((kind) => (kind === ANY_KIND ? [] : kind.slice(kind.indexOf('_') + 1)));
+  const collections = new Set(resourceTypes.map((type) => (type === 'time_entry' ? 'time_entries' : `${type}s`)));
   // Record 0 does not exist. The service checks the permission first, so `not_found` means that the key has it.
   await Promise.all(
-    requiredKinds.map((kind) => undefinedIfNotFound<unknown>(resourceByKind[kind](carillon).get('0', { signal }))),
+    [...collections].map((collection) =>
+      undefinedIfNotFound<unknown>(carillon.fetchNotifiedRecord(`${apiRoot}/${collection}/0`, { signal })),
+    ),
   );
 }
 
@@ -254,18 +283,23 @@ export class HandlerError extends Error {
   }
 }
 
-/** Fetches the record of an occurrence, and calls the handler of its event kind. Skips a deleted record. */
-export async function callOccurrenceHandler<K extends HookKind>(
+/**
+ * Fetches the record of an occurrence, and calls the handler of `handledKind`. For a deletion, the handler gets no
+ * record. Skips any other occurrence whose record was deleted: its deletion is a later occurrence.
+ */
+export async function callOccurrenceHandler<K extends HandledKind>(
   handlers: HandlersByKind,
-  kind: K,
-  id: string,
+  handledKind: K,
   context: OccurrenceContext,
 ): Promise<void> {
-  const { carillon, signal } = context;
-  const record = await undefinedIfNotFound(resourceByKind[kind](carillon).get(id, { signal }));
-  if (record === undefined) return;
+  const { carillon, kind, resourceUrl, signal } = context;
+  const isDeletion = kind.startsWith('deleted_');
+  const notified = isDeletion
+    ? undefined
+    : await undefinedIfNotFound(carillon.fetchNotifiedRecord(resourceUrl, { signal }));
+  if (notified === undefined && !isDeletion) return;
   try {
-    await handlers[kind]?.(record, context);
+    await handlers[handledKind]?.(notified?.record as RecordsByKind[K], context);
   } catch (error) {
     throw new HandlerError(context, error);
   }
@@ -280,12 +314,12 @@ async function undefinedIfNotFound<T>(recordPromise: Promise<T>): Promise<T | un
   }
 }
 
-export function createOccurrenceContext(
-  entry: FeedEntry,
-  kind: HookKind,
-  carillon: Carillon,
-  signal: AbortSignal,
-): OccurrenceContext {
-  const { cursor, resource_url: resourceUrl, occurred_at: occurredAt, user_id: userId } = entry;
-  return { kind, cursor, resourceUrl, occurredAt, userId, carillon, signal };
+export function createOccurrenceContext(entry: FeedEntry, carillon: Carillon, signal: AbortSignal): OccurrenceContext {
+  const { cursor, kind, resource_url: resourceUrl, occurred_at: occurredAt, user_id: userId } = entry;
+  // Earlier versions of the service have no projects and fields in the feed.
+  const { project_id: projectId = '0', previous_project_id: previousProjectId = '0', fields = [] } = entry;
+  return {
+    ...{ kind, cursor, resourceUrl, occurredAt, userId, projectId, previousProjectId, fields },
+    ...{ carillon, signal },
+  };
 }

@@ -1,5 +1,6 @@
 /** A receiver of notifications. It misses no occurrence, and calls the handlers in order. */
 export type {
+  HandledKind,
   HandlersByKind,
   OccurrenceContext,
   OccurrenceHandler,

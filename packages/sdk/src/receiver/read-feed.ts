@@ -3,7 +3,12 @@ import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
 import { parseRecordUrl } from '../parse-notification.ts';
 import { findInitialCursor, readFeedPages } from './feed-pages.ts';
-import { callOccurrenceHandler, createOccurrenceContext, type HandlersByKind } from './handle-notification.ts';
+import {
+  ANY_KIND,
+  callOccurrenceHandler,
+  createOccurrenceContext,
+  type HandlersByKind,
+} from './handle-notification.ts';
 import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import type { ReceiverState } from './state.ts';
 
@@ -21,6 +26,8 @@ export type FeedSyncDeps = {
    * entry.
    */
   readonly onGap: (error: CarillonError) => unknown;
+  /** Called with each entry that was handled, after its cursor is saved. */
+  readonly onHandled: (entry: FeedEntry) => void;
 };
 
 /** Runs one feed sync: handles all entries after the cursor in order, and saves the cursor after each entry. */
@@ -45,7 +52,7 @@ async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal 
   const initialCursor = await findInitialCursor({
     carillon,
     hooks: await findHooks(hookSettings),
-    kinds: hookSettings.kinds,
+    subscription: hookSettings.subscription,
     signal,
   });
   await state.save(initialCursor);
@@ -53,19 +60,21 @@ async function findAndSaveInitialCursor({ carillon, hookSettings, state, signal 
 }
 
 async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | undefined): Promise<void> {
-  const { carillon, hookSettings, state, signal } = deps;
+  const { carillon, hookSettings, state, signal, onHandled } = deps;
   let lastSavedCursor = afterCursor;
   const saveCursor = async (cursor: string) => {
     if (cursor !== lastSavedCursor) await state.save(cursor);
     lastSavedCursor = cursor;
   };
   for await (const { data, next } of readFeedPages(
-    { feed: carillon.notifications, afterCursor, kinds: hookSettings.kinds },
+    { feed: carillon.notifications, afterCursor, subscription: hookSettings.subscription },
     { signal },
   )) {
     for (const entry of data) {
       signal.throwIfAborted();
-      if (await handleEntry(deps, entry)) await saveCursor(entry.cursor);
+      if (!(await handleEntry(deps, entry))) continue;
+      await saveCursor(entry.cursor);
+      onHandled(entry);
     }
     await saveCursor(next);
   }
@@ -76,10 +85,11 @@ async function handleEntry(
   { carillon, apiRoot, handlers, hookSettings, signal }: FeedSyncDeps,
   entry: FeedEntry,
 ): Promise<boolean> {
-  const kind = hookSettings.kinds.find((one) => one === entry.kind);
-  if (kind === undefined) return false;
+  const { kinds } = hookSettings.subscription;
+  const handledKind = kinds.find((kind) => kind === entry.kind) ?? kinds.find((kind) => kind === ANY_KIND);
+  if (handledKind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
-  const { id } = parseRecordUrl(apiRoot, entry.resource_url);
-  await callOccurrenceHandler(handlers, kind, id, createOccurrenceContext(entry, kind, carillon, signal));
+  parseRecordUrl(apiRoot, entry.resource_url);
+  await callOccurrenceHandler(handlers, handledKind, createOccurrenceContext(entry, carillon, signal));
   return true;
 }

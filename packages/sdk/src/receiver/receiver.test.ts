@@ -7,7 +7,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '../../../../test/kit/eventually.ts';
 import { createTemporaryFolder } from '../../../../test/kit/service/service.ts';
+import type { FeedKind } from '../api-types.ts';
+import type { Hook } from '../hooks.ts';
 import { apiKey, Carillon } from '../index.ts';
+import { fieldOf } from '../response-body.ts';
+import type { Subscription } from './feed-pages.ts';
+import type { OccurrenceContext } from './handle-notification.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { reconcileHooks, targetUrlOf } from './manage-hooks.ts';
 
@@ -33,6 +38,8 @@ async function listening(t: TestContext, listener: RequestListener): Promise<str
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+const ownScope = (...kinds: readonly FeedKind[]) => ({ kinds, scope: 'own', projectId: undefined }) as const;
 
 /** Starts a service with an empty feed and no hooks. A script may replace its responses. */
 async function startService(t: TestContext) {
@@ -100,7 +107,7 @@ test('C15 a resource_url that is not a record of the service causes no request t
     `//${host}/v2/events/1`,
     '/v2/events/1',
     `${baseUrl}/v2x/events/1`,
-    `${baseUrl}/v2/users/1`,
+    `${baseUrl}/v2/company/1`,
     `${baseUrl}/v2/keys/1`,
     `${baseUrl}/v2/events`,
     `${baseUrl}/v2/events/`,
@@ -377,7 +384,12 @@ test('X2 a deleted record is skipped; a gone cursor is reported, and reading con
 
 test('invalid options of a receiver are rejected by name', async (t) => {
   const wrong: readonly (readonly [named: RegExp, options: Record<string, unknown>])[] = [
-    [/on\.changed_event/, { on: { changed_event: () => undefined } }],
+    [/on\.changed_hook/, { on: { changed_hook: () => undefined } }],
+    [/scope/, { scope: 'team' }],
+    [/projectId/, { projectId: 7 }],
+    [/projectId/, { scope: 'account', projectId: '7' }],
+    [/projectId/, { scope: 'project' }],
+    [/projectId/, { scope: 'project', projectId: '0' }],
     [/on\.new_event/, { on: { new_event: 'handler' } }],
     [/baseUrl/, { baseUrl: 'ftp://127.0.0.1' }],
     [/baseUrl/, { baseUrl: '127.0.0.1:8080' }],
@@ -526,7 +538,7 @@ test('X1 only the reason of the hook that ended last counts: a deleted hook is n
       json(response, 200, method === 'POST' ? { data: data[0] } : { paging, data });
     };
     await reconcileHooks(
-      { carillon, receiverUrl: at, kinds: ['new_event'], signal: new AbortController().signal },
+      { carillon, receiverUrl: at, subscription: ownScope('new_event'), signal: new AbortController().signal },
       false,
     );
     return posts;
@@ -559,7 +571,7 @@ test('X1 a hook that cannot be created does not prevent others from being restor
     return json(response, 200, request.method === 'POST' ? { data: data[1] } : { paging, data });
   };
   const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
-  const own = { carillon, receiverUrl: at, kinds, signal: new AbortController().signal };
+  const own = { carillon, receiverUrl: at, subscription: ownScope(...kinds), signal: new AbortController().signal };
   await assert.rejects(reconcileHooks(own, true), { code: 'target_taken' });
   assert.deepEqual(restored, ['/v2/hooks/1/restore']);
 });
@@ -625,4 +637,221 @@ test('X1 X2 a restore that is detected while the hooks are checked is not forgot
   assert.deepEqual(gaps, ['cursor_gone']);
   goOn.resolve();
   await hookIsCreatedAgain();
+});
+
+/** Starts a service with these feed entries, whose records exist unless their id is 404. Returns all requests. */
+async function startFeed(
+  t: TestContext,
+  entries: readonly (readonly [kind: string, path: string, fields?: string[]])[],
+) {
+  const { baseUrl, scripts } = await startService(t);
+  const requests: string[] = [];
+  const data = entries.map(([kind, path, fields], index) => {
+    const rest = fields === undefined ? {} : { fields, project_id: '5', previous_project_id: '6' };
+    return {
+      cursor: String(index + 1),
+      kind,
+      resource_url: `${baseUrl}/v2${path}`,
+      occurred_at: '',
+      user_id: '2',
+      ...rest,
+    };
+  });
+  scripts.answer = (path, response, request) => {
+    requests.push(`${request.method} ${String(request.url).replace('/v2', '')}`);
+    if (path.endsWith('/404') || path.endsWith('/0')) return problemScript(404, 'not_found')(path, response, request);
+    if (path !== '/v2/notifications') return json(response, 200, { data: { path: path.replace('/v2', '') } });
+    const after = Number(new URL(baseUrl + request.url).searchParams.get('after'));
+    return json(response, 200, { data: data.slice(after), next: String(data.length) });
+  };
+  return { baseUrl, requests };
+}
+
+test('X11 X14 a handler gets the changed fields; * gets all other kinds, also unknown ones; a deletion has no record', async (t) => {
+  const { baseUrl, requests } = await startFeed(t, [
+    ['changed_task', '/tasks/1', ['notes', 'progress']],
+    ['changed_task', '/tasks/404', ['notes']],
+    ['deleted_task', '/tasks/404', []],
+    ['task_due', '/tasks/3'],
+    ['new_time_entry', '/time_entries/4'],
+    ['changed_user', '/users/5'],
+    ['constructor', '/teams/6'],
+  ]);
+  const handled: unknown[] = [];
+  const take = (record: unknown, { kind, fields, projectId, previousProjectId }: OccurrenceContext) =>
+    void handled.push([
+      kind,
+      record === undefined ? 'none' : fieldOf(record, 'path'),
+      ...fields,
+      projectId,
+      previousProjectId,
+    ]);
+  const { ring, errors } = await startReceiver(t, baseUrl, {
+    on: {
+      changed_task: take,
+      deleted_task: take,
+      '*': (record, context) => take(record, { ...context, fields: ['*'] }),
+    },
+  });
+  assert.equal(await ring(), 200);
+  assert.deepEqual(
+    [handled, errors],
+    [
+      [
+        ['changed_task', '/tasks/1', 'notes', 'progress', '5', '6'],
+        ['deleted_task', 'none', '5', '6'],
+        ['task_due', '/tasks/3', '*', '0', '0'],
+        ['new_time_entry', '/time_entries/4', '*', '0', '0'],
+        ['changed_user', '/users/5', '*', '0', '0'],
+        ['constructor', '/teams/6', '*', '0', '0'],
+      ],
+      [],
+    ],
+  );
+  // The permission is checked once, and a deleted record is not requested.
+  assert.deepEqual(requests, [
+    'GET /tasks/0',
+    'GET /notifications?limit=1000&after=0',
+    ...['GET /tasks/1', 'GET /tasks/404', 'GET /tasks/3', 'GET /time_entries/4', 'GET /users/5', 'GET /teams/6'],
+  ]);
+});
+
+test('X14 the feed is read with the scope, the project and the kinds of the receiver', async (t) => {
+  const { baseUrl, requests } = await startFeed(t, []);
+  const nothing = () => undefined;
+  const rows: readonly (readonly [options: Partial<ReceiverOptions>, query: string])[] = [
+    [{ on: { new_event: nothing } }, 'kind=new_event&limit=1000&after=0'],
+    // Earlier versions of the service reject several kinds.
+    [{ on: { new_event: nothing, new_task: nothing } }, 'limit=1000&after=0'],
+    [{ on: { deleted_event: nothing, new_task: nothing } }, 'kind=new_task%2Cdeleted_event&limit=1000&after=0'],
+    [
+      { on: { new_event: nothing, new_task: nothing }, scope: 'account' },
+      'kind=new_event%2Cnew_task&scope=account&limit=1000&after=0',
+    ],
+    [{ on: { '*': nothing, new_task: nothing }, scope: 'account' }, 'scope=account&limit=1000&after=0'],
+    [{ on: { '*': nothing }, scope: 'project', projectId: 7 }, 'scope=project&project_id=7&limit=1000&after=0'],
+  ];
+  for (const [options, query] of rows) {
+    const { ring } = await startReceiver(t, baseUrl, options);
+    assert.equal(await ring(), 200);
+    assert.equal(requests.at(-1), `GET /notifications?${query}`);
+  }
+});
+
+test('C20 X11 a notification of an occurrence that the feed has confirmed causes no request, another one does', async (t) => {
+  const { baseUrl, happened, asked } = await startService(t);
+  const { url, called } = await startReceiver(t, baseUrl);
+  const send = async (cursor: string, event: string, path = '/events/1') => {
+    const headers = { 'content-type': 'application/json', 'webhook-cursor': cursor, 'webhook-event': event };
+    const body = JSON.stringify({ resource_url: `${baseUrl}/v2${path}` });
+    asked.length = 0;
+    const { status } = await fetch(url, { method: 'POST', headers, body });
+    return [status, asked.filter((asked) => asked === '/v2/notifications').length];
+  };
+  happened.push('1', '2');
+  // The headers are hints: a receiver that has not handled this entry reads the feed.
+  assert.deepEqual(await send('0', 'new_event'), [200, 1]);
+  assert.deepEqual(called, ['1', '2']);
+  assert.deepEqual(await send('1', 'new_event'), [200, 0]);
+  assert.deepEqual(await send('2', 'new_event', '/events/2'), [200, 0]);
+  happened.push('3');
+  for (const [cursor, event, path] of [
+    ['2', 'new_event', '/events/1'],
+    ['1', 'changed_event', '/events/1'],
+    ['', '', '/events/1'],
+  ] as const)
+    assert.deepEqual(await send(cursor, event, path), [200, 1], `${cursor} ${event}`);
+  assert.deepEqual(await send('3', 'new_event', '/events/3'), [200, 0]);
+  assert.deepEqual(called, ['1', '2', '3']);
+  assert.deepEqual(await send('1', 'new_event', '/company/1'), [400, 0]);
+});
+
+/** Reconciles the hooks of a service, and returns the requests that change something, with their bodies. */
+async function reconcile(
+  t: TestContext,
+  hooks: readonly Partial<Hook>[],
+  subscription: Subscription,
+  options: { readonly createsMissingHooks?: boolean; readonly isOldService?: boolean } = {},
+) {
+  const { baseUrl, scripts } = await startService(t);
+  const changes: unknown[] = [];
+  scripts.answer = async (path, response, request) => {
+    const paging = { offset: 0, limit: 1_000, total_records: hooks.length };
+    if (request.method === 'GET') return json(response, 200, { paging, data: hooks });
+    const text = (await request.toArray()).join('');
+    const body = text === '' ? [] : [JSON.parse(text)];
+    changes.push([`${request.method} ${path.replace('/v2', '')}`, ...body]);
+    if (options.isOldService && body[0]?.event === undefined)
+      return json(response, 400, {
+        code: 'invalid_input',
+        message: '',
+        errors: [{ field: 'event', message: 'is required' }],
+      });
+    return json(response, 200, { id: '9', data: { id: '9' } });
+  };
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  const { signal } = new AbortController();
+  const settings = { carillon, receiverUrl: bell, subscription, signal };
+  const failure = await reconcileHooks(settings, options.createsMissingHooks ?? true).catch((error) => error);
+  return failure === undefined ? changes : [...changes, failure.code];
+}
+
+const bell = 'https://acme.test/bell';
+const wholeAccount: Subscription = { kinds: ['new_task', 'deleted_task'], scope: 'account', projectId: undefined };
+const hookAt = (target_url: string, rest: Partial<Hook>): Partial<Hook> => ({
+  ...{ id: '1', event: '', state: 'live', enabled: '1', scope: 'own', project_id: '0', target_url, ...rest },
+});
+
+test('X11 a receiver creates one hook with its kinds and its scope', async (t) => {
+  const row = async (subscription: Subscription, body: object) =>
+    assert.deepEqual(await reconcile(t, [], subscription), [['POST /hooks', { target_url: bell, ...body }]]);
+  await row(wholeAccount, { events: ['new_task', 'deleted_task'], scope: 'account' });
+  await row(
+    { kinds: ['*', 'new_task'], scope: 'project', projectId: '7' },
+    { events: ['*'], scope: 'project', project_id: '7' },
+  );
+  await row(ownScope('new_task'), { events: ['new_task'], scope: 'own' });
+  assert.deepEqual(await reconcile(t, [], ownScope()), []);
+  assert.deepEqual(await reconcile(t, [], wholeAccount, { createsMissingHooks: false }), []);
+});
+
+test('X13 a hook that reports something else is changed at the start only; a disabled one is not tested', async (t) => {
+  const body = { events: ['new_task', 'deleted_task'], scope: 'account' };
+  const same = hookAt(bell, { events: ['deleted_task', 'new_task'], scope: 'account' });
+  assert.deepEqual(await reconcile(t, [same], wholeAccount), []);
+  for (const other of [{ events: ['new_task'] }, { scope: 'own' }, { project_id: '7' }] as const) {
+    assert.deepEqual(await reconcile(t, [{ ...same, ...other }], wholeAccount), [['PUT /hooks/1', body]]);
+    assert.deepEqual(await reconcile(t, [{ ...same, ...other }], wholeAccount, { createsMissingHooks: false }), []);
+  }
+  const ended = { ...same, state: 'ended', ended_reason: 'answered_401', events: ['*'] } as const;
+  assert.deepEqual(await reconcile(t, [ended], wholeAccount), [['POST /hooks/1/restore'], ['PUT /hooks/1', body]]);
+  assert.deepEqual(await reconcile(t, [{ ...same, state: 'failing' }], wholeAccount), [['POST /hooks/1/test']]);
+  assert.deepEqual(await reconcile(t, [{ ...same, state: 'failing', enabled: '0' }], wholeAccount), []);
+});
+
+test('X11 hooks of an earlier version stay in use, with scope own only', async (t) => {
+  const earlier = hookAt(targetUrlOf(bell, 'new_task'), { event: 'new_task', events: ['new_task'], state: 'failing' });
+  const own = ownScope('new_task', 'new_event');
+  const test = ['POST /hooks/1/test'];
+  assert.deepEqual(await reconcile(t, [earlier], own), [
+    test,
+    ['POST /hooks', { target_url: bell, events: ['new_event'], scope: 'own' }],
+  ]);
+  assert.deepEqual(await reconcile(t, [earlier], ownScope('new_task')), [test]);
+  const account = { target_url: bell, events: own.kinds, scope: 'account' };
+  assert.deepEqual(await reconcile(t, [earlier], { ...own, scope: 'account' }), [['POST /hooks', account]]);
+});
+
+test('X11 on an earlier version of the service, a receiver creates a hook for each of the seven kinds', async (t) => {
+  const kinds = ['new_task', 'new_event'] as const;
+  const refused = ['POST /hooks', { target_url: bell, events: kinds, scope: 'own' }];
+  assert.deepEqual(await reconcile(t, [], ownScope(...kinds), { isOldService: true }), [
+    refused,
+    ...kinds.map((event) => ['POST /hooks', { target_url: targetUrlOf(bell, event), event }]),
+  ]);
+  const impossible = [wholeAccount, ownScope('new_task', 'deleted_task')];
+  for (const subscription of impossible) {
+    const changes = await reconcile(t, [], subscription, { isOldService: true });
+    assert.deepEqual([changes.length, changes.at(-1)], [2, 'invalid_input']);
+  }
 });

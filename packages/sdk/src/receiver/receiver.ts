@@ -1,7 +1,11 @@
+import type { Id } from '../api-types.ts';
 import { Carillon, type CarillonOptions, resolveClientOptions } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
+import type { HookScope } from '../hooks.ts';
 import { apiKey } from '../transport.ts';
+import type { Subscription } from './feed-pages.ts';
 import {
+  createHandledCache,
   createNotificationHandler,
   getHandledKinds,
   HandlerError,
@@ -26,15 +30,24 @@ export type ReceiverOptions = {
   /** Host name of the account. */
   readonly domain: string;
   /**
-   * A key of the user whose occurrences are handled. It needs `hooks:read` and read permission for the records of the
-   * kinds; with `at`, it also needs `hooks:write`.
+   * An API key. It needs `hooks:read` and read permission for the records of the kinds; with `at`, it also needs
+   * `hooks:write`.
    */
   readonly key: string;
-  /** Handlers by event kind (kind of occurrence). */
+  /**
+   * Handlers by event kind (kind of occurrence). The handler `*` gets all other kinds whose records the key may read.
+   */
   readonly on: HandlersByKind;
   /**
-   * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook for each kind of `on`, with
-   * the kind in the query of this URL. If omitted, create the hooks yourself.
+   * Whose occurrences are handled. `own`: those that the user of the key causes, the default. `project`: those of all
+   * users in the project `projectId`. `account`: those of all users, for keys of admins.
+   */
+  readonly scope?: HookScope | undefined;
+  /** The project, with scope `project` only. */
+  readonly projectId?: Id | undefined;
+  /**
+   * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook with this target for the kinds
+   * of `on`, or changes it if `on` or the scope has changed. If omitted, create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
   /** Storage of the cursor; default: in memory, so a restart loses the cursor. */
@@ -75,11 +88,11 @@ export type Receiver = {
   /** Route handler for Fastify. */
   readonly fastify: FastifyHandler;
   /**
-   * Creates missing hooks, handles missed occurrences, and makes the service retry postponed deliveries. Then polls
+   * Creates a missing hook, handles missed occurrences, and makes the service retry postponed deliveries. Then polls
    * every `everyMs`. Call it when the server listens.
    *
-   * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission or the
-   * target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
+   * Resolves after the first sync. Rejects with a `CarillonError` if the service rejects the key, a permission, the
+   * project or the target. If the service is unavailable or a handler has thrown, `onError` is called and the sync is retried. Rejects
    * after `stop`: a stopped receiver cannot be restarted.
    *
    * @example
@@ -102,7 +115,7 @@ export type Receiver = {
 /**
  * Creates a receiver.
  *
- * @throws TypeError for an invalid URL, key, secret, handler, timeout or interval
+ * @throws TypeError for an invalid URL, key, secret, handler, scope, project, timeout or interval
  *
  * @example
  * ```ts
@@ -130,11 +143,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   const hookSettings: ReceiverHookSettings = {
     carillon,
     receiverUrl: normalizeReceiverUrl(options.at),
-    kinds: getHandledKinds(on),
+    subscription: { kinds: getHandledKinds(on), ...readScope(options) },
     signal: stopController.signal,
   };
   let hasReadPermission = false;
   let areHooksCreated = false;
+  const handledCache = createHandledCache();
   const { onGap = reportError } = options;
   const syncDeps: FeedSyncDeps = {
     ...{ carillon, apiRoot, handlers: on, hookSettings, state, signal: stopController.signal },
@@ -143,12 +157,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       areHooksCreated = false;
       return onGap(error);
     },
+    onHandled: handledCache.add,
   };
 
   const feedSync = coalesceRuns(async () => {
     try {
       stopController.signal.throwIfAborted();
-      if (!hasReadPermission) await requireReadPermission(carillon, hookSettings.kinds, stopController.signal);
+      const { kinds } = hookSettings.subscription;
+      if (!hasReadPermission) await requireReadPermission(carillon, kinds, syncDeps);
       hasReadPermission = true;
       await (state.withLock === undefined ? syncFeed(syncDeps) : state.withLock(() => syncFeed(syncDeps)));
     } catch (error) {
@@ -177,6 +193,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     apiRoot,
     verifySignature: options.secret === undefined ? undefined : createSignatureVerifier([options.secret].flat()),
     catchUp: feedSync.requestRun,
+    isHandled: handledCache.has,
     timeoutMs,
     onError: reportError,
     onPostponed: pollLoop.pollSoon,
@@ -206,6 +223,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       await feedSync.waitForActiveRun();
     },
   };
+}
+
+function readScope({ scope = 'own', projectId }: ReceiverOptions): Omit<Subscription, 'kinds'> {
+  if (!['own', 'project', 'account'].includes(scope))
+    throw new TypeError('"scope" must be "own", "project" or "account".');
+  if (scope !== 'project' && projectId !== undefined) throw new TypeError('"projectId" needs the scope "project".');
+  if (scope === 'project' && !/^[1-9]\d*$/.test(String(projectId)))
+    throw new TypeError('"projectId" must be the id of a project.');
+  return { scope, projectId: projectId === undefined ? undefined : String(projectId) };
 }
 
 function normalizeReceiverUrl(receiverUrl: string | URL | undefined): string | undefined {
@@ -245,5 +271,5 @@ function emitWarning(error: unknown): void {
 
 /** Whether a retry would fail again, since the service has rejected the request. */
 function isPermanentError(error: unknown): boolean {
-  return error instanceof CarillonError && [400, 401, 409].includes(error.status);
+  return error instanceof CarillonError && [400, 401, 404, 409].includes(error.status);
 }
