@@ -37,6 +37,12 @@ export type Occurrence = {
   readonly record_id: string;
   /** The user who caused the occurrence. */
   readonly user_id: string;
+  /** The project of the record, or the project itself; `"0"` for none. */
+  readonly project_id: string;
+  /** The project that the record left with this change; `"0"` for none. */
+  readonly previous_project_id: string;
+  /** Names of the changed fields, for kinds that begin with `changed_`; otherwise empty. */
+  readonly fields: readonly string[];
   /** When the occurrence happened, UTC. */
   readonly occurred_at: DateText;
   /** Deliveries of the occurrence to hooks, for at most 1000 hooks. */
@@ -49,12 +55,17 @@ export type ActivityFilters = Optional<{
   before: string;
   /** Occurrences per page, 1 to 200; default 50, larger values are treated as 200. */
   limit: number;
-  /** Only occurrences of this event kind. */
-  kind: FeedKind;
+  /** Only occurrences of this event kind, or of these kinds. */
+  kind: FeedKind | readonly FeedKind[];
   /** Only occurrences with a delivery to this hook; requires access to the hook. */
   hook_id: Id;
-  /** `own`: occurrences of the caller, the default. `account`: occurrences of all users, only for admins. */
-  scope: 'own' | 'account';
+  /** Only occurrences of this project and the records in it. */
+  project_id: Id;
+  /**
+   * `own`: occurrences of the caller, the default. `project`: those of all users in the project `project_id`. `account`:
+   * those of all users, only for admins.
+   */
+  scope: 'own' | 'project' | 'account';
 }>;
 
 /** A page of the activity, newest first. Pass `next` as `before` to get the next page; it is empty on the last page. */
