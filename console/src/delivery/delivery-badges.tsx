@@ -126,13 +126,12 @@ export function LastDaySparkline({
   );
 }
 
-/** Text of a failed response. A long text scrolls in its box, which can be focused to scroll it by keyboard. */
+/** Rows of a response box in browsers that do not size a text area by its content. */
+const RESPONSE_ROWS = 4;
+
+/** Text of a failed response. A read-only text area keeps its lines, and a long text can be scrolled by keyboard. */
 export function ResponseText({ text, label }: { readonly text: string; readonly label: string }) {
-  return (
-    <pre class="code response" role="region" aria-label={label} tabIndex={0}>
-      {text}
-    </pre>
-  );
+  return <textarea class="input response" readOnly rows={RESPONSE_ROWS} aria-label={label} value={text} />;
 }
 
 /** Shows the webhook request as it was sent, and the API call that fetches the record. */

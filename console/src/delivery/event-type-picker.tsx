@@ -28,7 +28,7 @@ export function EventTypePicker({ label, allLabel, eventTypes, errorText, onChan
       <legend>{label}</legend>
       <Checkbox label={allLabel} checked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : lastList)} />
       {eventTypeGroups.map((group) => (
-        <div key={group.title} class="event-type-group" role="group" aria-label={group.title}>
+        <div key={group.title} class="event-type-group">
           <span class="soft" aria-hidden="true">
             {group.title}
           </span>

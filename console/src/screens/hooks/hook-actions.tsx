@@ -184,7 +184,6 @@ function ReplayDialog({ hook, onClose, onDone }: ReplayDialogProps) {
           required
           value={from}
           errorText={errorsByField.from}
-          hint={interval.from && `${interval.from} UTC`}
           onInput={change(setFrom)}
         />
         <TextField
@@ -194,10 +193,12 @@ function ReplayDialog({ hook, onClose, onDone }: ReplayDialogProps) {
           required
           value={to}
           errorText={errorsByField.to}
-          hint={interval.to && `${interval.to} UTC`}
           onInput={change(setTo)}
         />
-        <p class="small soft">Times in {new Intl.DateTimeFormat().resolvedOptions().timeZone}.</p>
+        <p class="small soft">
+          Times in {new Intl.DateTimeFormat().resolvedOptions().timeZone}
+          {interval.from !== '' && interval.to !== '' && `: ${interval.from} to ${interval.to} UTC`}.
+        </p>
         {isEmpty && <p role="status">No notification was sent in this interval.</p>}
         {errorText !== undefined && <Note tone="bad">{errorText}</Note>}
         <div class="ends">

@@ -107,14 +107,15 @@ function HookFacts({ hook, owner, projectName }: HookFactsProps) {
         {listEventTypes(hook.events)} {hook.event !== '' && <code class="soft">{hook.event}</code>}
       </dd>
       <dt>Scope</dt>
-      <dd>
-        {hook.scope === 'own' && isOwn ? 'What you do' : scopeTexts[hook.scope]}
-        {hook.scope === 'project' && (
-          <>
-            : <a href={hrefTo('projects', hook.project_id)}>{projectName ?? `project ${hook.project_id}`}</a>
-          </>
-        )}
-      </dd>
+      <dd>{hook.scope === 'own' && isOwn ? 'What you do' : scopeTexts[hook.scope]}</dd>
+      {hook.scope === 'project' && (
+        <>
+          <dt>Project</dt>
+          <dd>
+            <a href={hrefTo('projects', hook.project_id)}>{projectName ?? `Project ${hook.project_id}`}</a>
+          </dd>
+        </>
+      )}
       {hook.headers.length > 0 && (
         <>
           <dt>Headers</dt>
