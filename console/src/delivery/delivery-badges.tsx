@@ -181,7 +181,7 @@ export function ReadReceipt({ delivery }: { readonly delivery: ActivityDelivery 
   if (receiptStatus === 'never read') {
     return (
       <span class="mark unread" title={NEVER_READ_TEXT}>
-        delivered, not fetched
+        not fetched
       </span>
     );
   }

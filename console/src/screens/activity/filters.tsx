@@ -181,7 +181,7 @@ export function DeliveryStateLegend() {
         </dt>
         <dd>A key of the hook’s user has fetched the record since it became pending.</dd>
         <dt>
-          <span class="mark unread">delivered, not fetched</span>
+          <span class="mark unread">not fetched</span>
         </dt>
         <dd>{NEVER_READ_TEXT}</dd>
         <dt>

@@ -310,6 +310,11 @@ function HookForm({ hook, values, onChange, onSubmit, submitLabel }: HookFormPro
           errorText={errors.target_url}
           onInput={(targetInput) => change({ targetInput })}
         />
+        <div>
+          <Button icon="key" onClick={suggestTargetUrl}>
+            Suggest a secret path
+          </Button>
+        </div>
         <ScopeFields hook={hook} values={values} errors={errors} onChange={change} />
         <TextField
           label="Name (optional)"
@@ -338,9 +343,6 @@ function HookForm({ hook, values, onChange, onSubmit, submitLabel }: HookFormPro
         <div class="row">
           <Button variant="primary" type="submit" disabled={isBusy}>
             {isBusy ? 'Saving…' : submitLabel}
-          </Button>
-          <Button icon="key" onClick={suggestTargetUrl}>
-            Suggest a secret path
           </Button>
           <ButtonLink variant="quiet" href={hook === undefined ? hrefTo('hooks') : hrefTo('hooks', hook.id)}>
             Cancel
@@ -395,6 +397,12 @@ type PartProps = {
   readonly onChange: (changes: Partial<FormValues>) => void;
 };
 
+const scopeHints: Readonly<Record<HookScope, string>> = {
+  own: 'Only events that the owner of the webhook causes.',
+  project: 'Events of a project and the records in it, whoever causes them.',
+  account: 'All events of the account, whoever causes them.',
+};
+
 /** Controls for the scope, and for the project if the scope is one project. */
 function ScopeFields({ hook, values, errors, onChange }: PartProps & { readonly errors: Errors }) {
   const { scope, projectId } = values;
@@ -415,7 +423,9 @@ function ScopeFields({ hook, values, errors, onChange }: PartProps & { readonly 
           }))}
           onChange={(newScope) => onChange({ scope: newScope })}
         />
-        {errors.scope !== undefined && (
+        {errors.scope === undefined ? (
+          <span class="hint">{scopeHints[scope]}</span>
+        ) : (
           <span class="fault" role="alert">
             {errors.scope}
           </span>
@@ -446,7 +456,6 @@ function ProjectSelect({ projectId, errorText, onChange }: ProjectSelectProps) {
       label="Project"
       value={projectId}
       errorText={errorText}
-      hint="What happens to this project and the records in it, whoever causes it."
       options={[
         { value: '', text: 'Choose a project' },
         ...(isUnlisted ? [{ value: projectId, text: `Project ${projectId}` }] : []),
@@ -476,7 +485,7 @@ function HeaderFields({ hook, values, errorText, onChange }: PartProps & { reado
     onChange({ headerRows: headerRows.map((row, other) => (other === index ? { ...row, ...changes } : row)) });
   return (
     <fieldset class="hook-headers">
-      <legend>Headers of its own</legend>
+      <legend>Custom headers</legend>
       {headerRows.map((row, index) => (
         <div key={index} class="hook-header">
           <TextField
