@@ -139,6 +139,7 @@ function HookFacts({ hook, owner, projectName }: HookFactsProps) {
 function apiCallsFor(id: string, hook: Hook | undefined) {
   const path = `/hooks/${id}`;
   const isEnded = hook?.state === 'ended';
+  const isDisabled = hook?.enabled === '0';
   return [
     { description: 'This webhook', method: 'GET', path, sdk: `hooks.get('${id}')` },
     {
@@ -150,24 +151,33 @@ function apiCallsFor(id: string, hook: Hook | undefined) {
     ...(isEnded
       ? [{ description: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
       : ([
-          { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+          ...(isDisabled ? [] : apiCallsThatSend(id)),
+          ...(hook === undefined ? [] : apiCallsForSignature(hook)),
           {
-            description: hook?.enabled === '0' ? 'Enable it' : 'Disable it',
+            description: isDisabled ? 'Enable it' : 'Disable it',
             method: 'PUT',
             path,
-            body: { enabled: hook?.enabled === '0' ? 1 : 0 },
-            sdk: `hooks.update('${id}', { enabled: ${hook?.enabled === '0' ? 1 : 0} })`,
+            body: { enabled: isDisabled ? 1 : 0 },
+            sdk: `hooks.update('${id}', { enabled: ${isDisabled ? 1 : 0} })`,
           },
-          {
-            description: 'Send notifications again',
-            method: 'POST',
-            path: `${path}/replay`,
-            body: { from: '2027-03-01 08:00:00', to: '2027-03-01 12:00:00' },
-            sdk: `hooks.replay('${id}', { from: '2027-03-01 08:00:00', to: '2027-03-01 12:00:00' })`,
-          },
-          ...(hook === undefined ? [] : apiCallsForSignature(hook)),
           { description: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
         ] as const)),
+  ] as const;
+}
+
+/** Returns the API calls that send notifications; a disabled hook rejects them. */
+function apiCallsThatSend(id: string) {
+  const path = `/hooks/${id}`;
+  const interval = { from: '2027-03-01 08:00:00', to: '2027-03-01 12:00:00' };
+  return [
+    { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+    {
+      description: 'Send notifications again',
+      method: 'POST',
+      path: `${path}/replay`,
+      body: interval,
+      sdk: `hooks.replay('${id}', ${JSON.stringify(interval)})`,
+    },
   ] as const;
 }
 

@@ -219,7 +219,8 @@ export function EditHook({ id }: { readonly id: string }) {
       {hook === undefined && errorText === undefined && <LoadingSkeleton />}
       {hook !== undefined && (
         <Note>
-          It has ended, and cannot be changed. <a href={hrefTo('hooks', id)}>Open it to restore it</a>.
+          <p>It has ended, and cannot be changed.</p>
+          <a href={hrefTo('hooks', id)}>Back to the webhook</a>
         </Note>
       )}
     </Page>
@@ -562,7 +563,7 @@ function RequestPreview({ eventTypes, targetUrl }: { readonly eventTypes: EventT
           Respond <strong>200</strong> immediately; anything else is a failure.
         </li>
         <li>
-          Then fetch the <code>resource_url</code> with your own API key. A notification contains no data, so a forged
+          Then read the <code>resource_url</code> with your own API key. A notification contains no data, so a forged
           one reveals nothing.
         </li>
         <li>
