@@ -36,14 +36,14 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   await target.waitForArrivals(2);
 
   await page.getByText('failing 2 of 3').waitFor();
-  await page.getByText(/^Answered 500; tries again in \d h \d+ min$/).waitFor();
+  await page.getByText(/^Answered 500; next attempt in \d h \d+ min$/).waitFor();
   assert.equal(await page.getByText('0123456789').count(), 0, 'the path of the target is masked');
   await page.getByRole('button', { name: 'Show the whole target' }).click();
   await page.getByText(target.urlOf('/bell/0123456789abcdef')).waitFor();
 
   await page.getByRole('link', { name: 'Event created' }).click();
-  await page.getByText(/One more failure ends the hook/).waitFor();
-  await page.getByText(/The receiver broke/).waitFor();
+  await page.getByText(/One more failure ends the webhook/).waitFor();
+  await page.getByText(/Server error at the receiver/).waitFor();
   await page.getByRole('button', { name: 'Send a test' }).click();
   await waitForStatus(page, /^Test: answered 500 after/);
   assert.equal((await owner.carillon.hooks.get(id)).failures, '2', 'a failed test is not counted');
@@ -53,7 +53,7 @@ test('a failing hook shows its last outcome, failure count, next attempt and adv
   await waitForStatus(page, /^Test: answered 200 after/);
   // The hook test is sent, and then the pending delivery without waiting for the backoff.
   await target.waitForArrivals(5);
-  await page.getByText(/One more failure ends the hook/).waitFor({ state: 'detached' });
+  await page.getByText(/One more failure ends the webhook/).waitFor({ state: 'detached' });
 });
 
 test('a hook ended by three failures shows the reason; Restore previews the missed deliveries and sends them', async (t) => {
@@ -69,8 +69,8 @@ test('a hook ended by three failures shows the reason; Restore previews the miss
 
   await page.getByRole('button', { name: 'Restore' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('1 notification left undelivered when it ended').waitFor();
-  await dialog.getByText('1 notification of what has happened since').waitFor();
+  await dialog.getByText('1 notification that failed before it ended').waitFor();
+  await dialog.getByText('1 notification of events since then').waitFor();
   assert.equal(target.received.length, 3, 'nothing is sent before confirmation');
   target.setReplies(200);
   await dialog.getByRole('button', { name: 'Restore' }).click();
@@ -89,7 +89,7 @@ test('a hook ended by 401 shows the reason and advice', async (t) => {
   await createEvent(owner);
   await page.getByText('Its target answered 401').waitFor();
   await page.getByRole('link', { name: 'Event created' }).click();
-  await page.getByText(/let the target answer 200, then restore the hook/).waitFor();
+  await page.getByText(/let the target answer 200, then restore the webhook/).waitFor();
 });
 
 test('an expanded delivery shows every attempt with its reason and the request as sent, and can be sent again', async (t) => {
@@ -99,7 +99,7 @@ test('an expanded delivery shows every attempt with its reason and the request a
   const { event_id } = await createEvent(owner);
   const [first] = await target.waitForArrivals(2);
   await page.goto(page.url().replace(/#.*/, `#/hooks/${id}`));
-  await page.getByText('told, never read').waitFor();
+  await page.getByText('not fetched').waitFor();
   await page.getByRole('button', { name: /Event created/ }).click();
 
   const attempts = page.getByRole('table').getByRole('row');
@@ -113,7 +113,7 @@ test('an expanded delivery shows every attempt with its reason and the request a
   assert.ok(fetching.includes(`curl '${service.baseUrl}/v2/events/${event_id}'`));
   assert.ok(fetching.includes('domain: acme.test'));
 
-  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('button', { name: 'Send again', exact: true }).click();
   await waitForStatus(page, /^Sent again: answered 200 after/);
   const received = await target.waitForArrivals(3);
   assert.equal(received.at(-1)?.deliveryId, first?.deliveryId, 'under the same id');
@@ -131,14 +131,14 @@ test('the activity feed shows live: delivered, never read, and read after the re
 
   const event = feedRows(page).filter({ hasText: 'Event created' });
   await event.getByText(/^delivered in \d+ ms$/).waitFor();
-  await event.getByText('told, never read').waitFor();
-  await feedRows(page).filter({ hasText: 'Client created' }).getByText('pending for no hook').waitFor();
+  await event.getByText('not fetched').waitFor();
+  await feedRows(page).filter({ hasText: 'Client created' }).getByText('no webhook').waitFor();
   await owner.carillon.events.update(event_id, { event_name: 'Changed' });
-  await feedRows(page).filter({ hasText: 'Event changed' }).getByText('in the feed alone').waitFor();
+  await feedRows(page).filter({ hasText: 'Event changed' }).getByText('no webhook').waitFor();
 
   await owner.carillon.events.get(event_id);
   await event.getByText(/^read \d\d:\d\d:\d\d$/).waitFor();
-  assert.equal(await event.getByText('told, never read').count(), 0);
+  assert.equal(await event.getByText('not fetched').count(), 0);
 });
 
 test('the timeline of an occurrence shows its commit, attempts and fetch', async (t) => {
@@ -148,13 +148,13 @@ test('the timeline of an occurrence shows its commit, attempts and fetch', async
   const { event_id } = await createEvent(owner);
   await page.getByRole('link', { name: 'Event created' }).click();
   await waitForHeading(page, `Event created /events/${event_id}`);
-  await page.getByText('Told, never read').waitFor();
+  await page.getByText('Delivered, not fetched').waitFor();
   await owner.carillon.events.get(event_id);
   await page.getByText('Fetched', { exact: true }).waitFor();
   const steps = await page.locator('.step strong').allTextContents();
   assert.deepEqual(
     steps.map((step) => step.replace(/\d+ ms/, 'n ms')),
-    ['Committed', 'Pending to 1 hook', 'Answered 500 after n ms', 'Answered 200 after n ms', 'Fetched'],
+    ['Recorded', 'Pending for 1 webhook', 'Answered 500 after n ms', 'Answered 200 after n ms', 'Fetched'],
   );
 });
 
@@ -196,17 +196,17 @@ test('activity is filtered by kind, hook and user, and the filters are in the UR
   await feedRows(page).nth(2).waitFor();
   await page.getByRole('button', { name: 'You' }).click();
   await waitForRows(page, 2);
-  await page.getByLabel('Kind').selectOption('new_client');
+  await page.getByLabel('Event type').selectOption('new_client');
   await waitForRows(page, 1);
   assert.match(page.url(), /scope=own&kind=new_client$/);
-  await page.getByLabel('Kind').selectOption('');
-  await page.getByLabel('Hook').selectOption(id);
+  await page.getByLabel('Event type').selectOption('');
+  await page.getByLabel('Webhook', { exact: true }).selectOption(id);
   await feedRows(page).filter({ hasText: 'Event created' }).waitFor();
   await waitForRows(page, 1);
   await createEvent(owner, 'Another one');
   await feedRows(page)
     .nth(1)
-    .getByText(/delivered/)
+    .getByText(/^delivered in/)
     .waitFor();
 
   const theirs = await open({ as: member, path: 'activity' });
@@ -230,7 +230,7 @@ test('under load the feed keeps 300 entries and polls at most once a second', as
   }
   await feedRows(page)
     .filter({ hasText: `/events/${newest}` })
-    .getByText('pending for no hook')
+    .getByText('no webhook')
     .waitFor();
   await waitForRows(page, 300);
   await page.getByText('300 occurrences shown').waitFor();
@@ -248,7 +248,7 @@ test('a target is checked while typing, a path is suggested, and a validation er
   const { page, owner } = await startConsole(t, { path: 'hooks/new' }, { deps: { resolve } });
   const taken = 'https://erp.example/bell';
   await subscribe(owner, taken);
-  const field = page.getByLabel('POST to this address');
+  const field = page.getByLabel('URL');
   const verdicts = [
     ['erp', 'no address yet'],
     ['http://10.0.0.1/bell', 'forbidden'],
@@ -261,16 +261,17 @@ test('a target is checked while typing, a path is suggested, and a validation er
     await page.locator('.verdict').getByText(verdict, { exact: true }).waitFor();
   }
   await field.fill('http://10.0.0.1/bell');
-  await page.getByRole('button', { name: 'Create hook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   await page.getByRole('alert').getByText('It leads to a forbidden address.').waitFor();
   assert.equal(await field.getAttribute('aria-invalid'), 'true');
 
   await field.fill('https://new.example');
   await page.getByRole('button', { name: 'Suggest a secret path' }).click();
   assert.match(await field.inputValue(), /^https:\/\/new\.example\/carillon\/[\w-]{24}$/);
-  await page.getByRole('radio', { name: /Task completed/ }).check();
+  await page.getByLabel('Task completed', { exact: true }).check();
+  await page.getByLabel('Event created', { exact: true }).uncheck();
   await page.getByText(/"resource_url":".*\/v2\/tasks\/\d+"/).waitFor();
-  await page.getByRole('button', { name: 'Create hook' }).click();
+  await page.getByRole('button', { name: 'Create webhook' }).click();
   await waitForHeading(page, 'Task completed → new.example');
   const { data } = await owner.carillon.hooks.list();
   assert.equal(data.at(-1)?.event, 'completed_task');
@@ -280,17 +281,17 @@ test('a hook is deleted after confirmation, and an admin selects whose hooks are
   const { page, owner, service } = await startConsole(t, { path: 'hooks' });
   const member = await service.createUser(owner, 'member');
   const target = await startTarget(t);
-  await page.getByText('Nobody is told yet').waitFor();
+  await page.getByText('No webhooks yet').waitFor();
   const id = await subscribe(owner, target.urlOf('/mine'));
   await subscribe(member, target.urlOf('/theirs'));
   await page.getByRole('link', { name: 'Event created' }).waitFor();
   assert.equal(await page.getByRole('link', { name: 'Event created' }).count(), 1);
-  await page.getByLabel('Whose hooks').selectOption(member.userId);
+  await page.getByLabel('Owner').selectOption(member.userId);
   await page.getByText('/…').waitFor();
   assert.match(page.url(), new RegExp(`user=${member.userId}$`));
-  await page.getByLabel('Whose hooks').selectOption(owner.userId);
+  await page.getByLabel('Owner').selectOption(owner.userId);
 
-  await page.getByRole('button', { name: `More for hook ${id}` }).click();
+  await page.getByRole('button', { name: `More for webhook ${id}` }).click();
   await page.getByRole('menuitem', { name: 'Delete…' }).click();
   assert.equal((await owner.carillon.hooks.get(id)).state, 'live', 'not before confirmation');
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();

@@ -73,7 +73,7 @@ export const screens: readonly ScreenDefinition[] = [
   },
   {
     name: 'hooks',
-    title: 'Hooks',
+    title: 'Webhooks',
     icon: 'bell',
     sidebarGroup: 'Integrate',
     loadScreen: () => import('../screens/hooks/hooks.tsx'),

@@ -49,7 +49,7 @@ function FieldFrame({ label, hint, errorText, isLabelHidden = false, children }:
 type TextFieldProps = FieldProps & {
   readonly value: string;
   readonly onInput: (value: string) => void;
-  readonly type?: 'text' | 'email' | 'password' | 'date' | 'number' | 'search' | 'time' | 'url';
+  readonly type?: 'text' | 'email' | 'password' | 'date' | 'datetime-local' | 'number' | 'search' | 'time' | 'url';
   readonly name?: string;
   readonly placeholder?: string;
   readonly autoComplete?: string;
@@ -59,6 +59,7 @@ type TextFieldProps = FieldProps & {
   readonly readOnly?: boolean;
   readonly minLength?: number;
   readonly maxLength?: number;
+  readonly step?: number;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
   readonly onBlur?: () => void;
 };

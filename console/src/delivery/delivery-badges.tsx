@@ -17,6 +17,7 @@ import {
   formatCountWithNoun,
   maskTargetUrl,
   recordPathOf,
+  shownStateOf,
 } from './delivery-text.ts';
 
 /** Target URLs that the user has unmasked. All screens share this set until the page is reloaded. */
@@ -56,6 +57,7 @@ export function Countdown({ endTimestamp }: { readonly endTimestamp: string }) {
 }
 
 export function HookStateBadge({ hook }: { readonly hook: Hook }) {
+  if (shownStateOf(hook) === 'disabled') return <Badge>disabled</Badge>;
   if (hook.state === 'live') return <Badge tone="good">live</Badge>;
   if (hook.state === 'failing') return <Badge tone="warn">failing {hook.failures} of 3</Badge>;
   return <Badge tone={hook.ended_reason === 'deleted' ? 'plain' : 'bad'}>ended</Badge>;
@@ -63,11 +65,12 @@ export function HookStateBadge({ hook }: { readonly hook: Hook }) {
 
 /** Text after the state badge of a hook: last outcome, time of the next attempt, or the reason why the hook ended. */
 export function HookStateDetails({ hook }: { readonly hook: Hook }) {
+  if (shownStateOf(hook) === 'disabled') return <>Notifications stay pending</>;
   if (hook.state === 'live') return <>{capitalize(describeOutcome(hook.last_outcome))}</>;
   if (hook.state === 'ended') return <>{capitalize(explainHookEnd(hook).reason)}</>;
   return (
     <>
-      {capitalize(describeOutcome(hook.last_outcome))}; tries again <Countdown endTimestamp={hook.next_attempt_at} />
+      {capitalize(describeOutcome(hook.last_outcome))}; next attempt <Countdown endTimestamp={hook.next_attempt_at} />
     </>
   );
 }
@@ -118,9 +121,17 @@ export function LastDaySparkline({
   return (
     <div class="last-day">
       <Sparkline bars={buildSparklineBars(hourlyCounts)} height={height} label={`The last 24 hours: ${countsText}`} />
-      <span class="small soft number">{deliveredCount + failedCount === 0 ? 'quiet for a day' : countsText}</span>
+      <span class="small soft number">{deliveredCount + failedCount === 0 ? 'none in 24 hours' : countsText}</span>
     </div>
   );
+}
+
+/** Rows of a response box in browsers that do not size a text area by its content. */
+const RESPONSE_ROWS = 4;
+
+/** Text of a failed response. A read-only text area keeps its lines, and a long text can be scrolled by keyboard. */
+export function ResponseText({ text, label }: { readonly text: string; readonly label: string }) {
+  return <textarea class="input response" readOnly rows={RESPONSE_ROWS} aria-label={label} value={text} />;
 }
 
 /** Shows the webhook request as it was sent, and the API call that fetches the record. */
@@ -129,6 +140,7 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
     `POST ${maskTargetUrl(targetUrl)}`,
     'content-type: application/json',
     `webhook-id: ${delivery.id}`,
+    `webhook-event: ${delivery.event}`,
     '',
     buildWebhookBody(delivery.resource_url),
   ].join('\n');
@@ -139,7 +151,7 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
         <CodeBlock label="The notification as it went out" text={requestText} />
       </div>
       <div class="stack">
-        <h3>What fetches its record</h3>
+        <h3>Fetch the record</h3>
         <CodeBlock
           label="The call that fetches the record"
           text={formatCurlCommand({ method: 'GET', path: recordPathOf(delivery.resource_url) })}
@@ -159,7 +171,7 @@ export function receiptStatusOf({ state, fetched_at }: ActivityDelivery): ReadRe
 
 /** Explanation of the badge for a delivered webhook whose record was never fetched. */
 export const NEVER_READ_TEXT =
-  'The target answered 200, and no key of the hook’s user has fetched the record since. Either the application ' +
+  'The target answered 200, and no API key of the webhook’s owner has fetched the record since. Either the application ' +
   'dropped the notification after answering, or it knows the record from elsewhere.';
 
 /** Badge that shows whether the record of a delivered webhook was fetched. */
@@ -169,7 +181,7 @@ export function ReadReceipt({ delivery }: { readonly delivery: ActivityDelivery 
   if (receiptStatus === 'never read') {
     return (
       <span class="mark unread" title={NEVER_READ_TEXT}>
-        told, never read
+        not fetched
       </span>
     );
   }

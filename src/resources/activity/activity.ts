@@ -1,16 +1,10 @@
 import { type SqlBool, sql } from 'kysely';
-import {
-  buildResourceUrl,
-  type DeliveryKind,
-  type OccurrenceKind,
-  occurrenceKinds,
-  resourceTypeOf,
-} from '../../delivery/outbox/event-kinds.ts';
+import { type DeliveryKind, occurrenceKinds, resourceTypeOf } from '../../delivery/outbox/event-kinds.ts';
 import { ALL_KINDS, hookScopes } from '../../delivery/outbox/subscriptions.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import { createRecordSchema, parseId, type StoredRecordOf, serializeRecord } from '../../http/fields/field.ts';
 import { ownRecordId, readOnlyId, readOnlyRecords } from '../../http/fields/reference-fields.ts';
-import { readOnlyDigits, readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
+import { readOnlyDigits, readOnlyEnum, readOnlyText, readOnlyTexts } from '../../http/fields/scalar-fields.ts';
 import { pagingParameters } from '../../http/routes/pagination.ts';
 import {
   enumParameter,
@@ -34,6 +28,7 @@ import {
   type Occurrence,
   resolveVisibility,
   selectOccurrences,
+  toFeedEntry,
   type Visibility,
 } from '../notifications/notifications.ts';
 
@@ -63,6 +58,9 @@ const activityFields = {
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
   record_id: readOnlyId('The record.'),
   user_id: readOnlyId('The user who caused it.'),
+  project_id: readOnlyId('The project of the record; "0" for none.'),
+  previous_project_id: readOnlyId('The project that the record left; "0" for none.'),
+  fields: readOnlyTexts('The names of the changed fields, for the kinds changed_….'),
   occurred_at: readOnlyTimestamp('When it happened, UTC.'),
   deliveries: readOnlyRecords('Its deliveries; at most 500.', activityDeliveryFields),
 };
@@ -142,7 +140,10 @@ async function listActivity(
     (occurrence, index) => index === 0 || occurrence.position >= firstCompletePosition,
   );
   const rows = completeOccurrences
-    .map((occurrence) => toActivityRow(occurrence, deliveriesByPosition.get(occurrence.position) ?? [], baseUrl))
+    .map((occurrence) => ({
+      ...toFeedEntry(occurrence, baseUrl),
+      deliveries: deliveriesByPosition.get(occurrence.position) ?? [],
+    }))
     .filter((row) => hookId === undefined || row.deliveries.length > 0);
   const isTruncated = completeOccurrences.length < occurrencePage.occurrences.length;
   return { rows, nextCursor: isTruncated ? completeOccurrences.at(-1)?.position : occurrencePage.nextCursor };
@@ -358,16 +359,6 @@ async function loadLastFetchTimes(
     .where('read_receipts.record_id', 'in', removeDuplicates(foundDeliveries.map(({ record_id }) => record_id)))
     .execute();
   return new Map(receiptRows.map((row) => [formatUserRecordKey(row), row.fetched_at]));
-}
-
-function toActivityRow(
-  occurrence: Occurrence,
-  deliveries: readonly ActivityDeliveryRow[],
-  baseUrl: string,
-): ActivityRow {
-  const { position, ...rest } = occurrence;
-  const resource_url = buildResourceUrl(baseUrl, rest.kind as OccurrenceKind, rest.record_id);
-  return { ...rest, cursor: position, resource_url, deliveries };
 }
 
 /** Creates the route for the activity of the account. Only the console has it; the API does not. */

@@ -101,7 +101,7 @@ export async function loadFeedPage(
     for (const occurrence of foundOccurrences) {
       if (rows.length === limit) return { rows, nextCursor: lastScannedPosition ?? position, isEnd: false };
       lastScannedPosition = occurrence.position;
-      if (isVisible(visibility, occurrence)) rows.push(toNotificationRow(occurrence, baseUrl));
+      if (isVisible(visibility, occurrence)) rows.push(toFeedEntry(occurrence, baseUrl));
     }
     if (foundOccurrences.length < batchSize) return { rows, nextCursor: lastScannedPosition ?? position, isEnd: true };
     scannedCount += foundOccurrences.length;
@@ -117,17 +117,14 @@ function loadOccurrencesAfter(view: AccountView, position: number, limit: number
     .execute();
 }
 
-function toNotificationRow(
-  { position, kind, record_id, fields, previous_project_id, ...rest }: Occurrence,
-  baseUrl: string,
-): NotificationRow {
+/** Converts an occurrence to a feed entry and the id of its record. */
+export function toFeedEntry({ position, fields, previous_project_id, ...rest }: Occurrence, baseUrl: string) {
   return {
     ...rest,
     fields: fields?.split(',').filter((name) => name !== '') ?? [],
     previous_project_id: previous_project_id === rest.project_id ? 0 : previous_project_id,
     cursor: position,
-    kind,
-    resource_url: buildResourceUrl(baseUrl, kind as OccurrenceKind, record_id),
+    resource_url: buildResourceUrl(baseUrl, rest.kind as OccurrenceKind, rest.record_id),
   };
 }
 

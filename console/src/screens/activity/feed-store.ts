@@ -1,5 +1,4 @@
 import type { ActivityDelivery, Occurrence } from '../../../../packages/sdk/src/activity.ts';
-import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import type { FeedEntry } from '../../../../packages/sdk/src/notifications.ts';
 import { parseTimestamp } from '../../components/timestamp.tsx';
 import { receiptStatusOf } from '../../delivery/delivery-badges.tsx';
@@ -15,16 +14,6 @@ const FAST_PENDING_POLL_PERIOD_MS = 20_000;
 
 /** An occurrence (domain event) of the feed, with its deliveries; `deliveries` is undefined until loaded. */
 export type ActivityEntry = FeedEntry & { readonly deliveries?: readonly ActivityDelivery[] };
-
-const isHookKind = (kind: string) => hookKinds.some((hookKind) => hookKind === kind);
-
-/**
- * Converts a feed entry to an activity entry. If hooks cannot subscribe to the event kind, there are no deliveries to
- * load: `deliveries` is then set to an empty list.
- */
-export function toActivityEntry(feedEntry: FeedEntry): ActivityEntry {
-  return isHookKind(feedEntry.kind) ? feedEntry : { ...feedEntry, deliveries: [] };
-}
 
 /** Returns how soon to poll the deliveries of an entry again; `never` means that no further change is expected. */
 export function pollUrgencyOf({ deliveries }: ActivityEntry, now: number): 'soon' | 'later' | 'never' {

@@ -14,6 +14,7 @@ import {
   LiveFeed,
   MAX_LIVE_ENTRIES,
   MAX_SHOWN_ENTRIES,
+  toFeedQuery,
 } from './live-updates.ts';
 import { FeedRow } from './row.tsx';
 import './activity.css';
@@ -61,7 +62,7 @@ export default function ActivityScreen() {
   return (
     <Page
       title="Activity"
-      intro="Everything that happens, who was told, and whether they came for it."
+      intro="Event log with delivery status."
       calls={apiCallsFor(filters)}
       actions={
         filters.before === undefined ? (
@@ -202,44 +203,47 @@ function OlderEntries({ liveFeed }: { readonly liveFeed: LiveFeed }) {
 
 function ShowAllButton() {
   return (
-    <Button onClick={() => updateQueryParams({ kind: undefined, hook: undefined, before: undefined })}>
+    <Button
+      onClick={() => updateQueryParams({ kind: undefined, hook: undefined, project: undefined, before: undefined })}
+    >
       Show everything
     </Button>
   );
 }
 
 function EmptyFeed({ filters }: { readonly filters: ActivityFeedFilters }) {
-  if (filters.kind !== undefined || filters.hookId !== undefined || filters.before !== undefined) {
+  const { kinds, hookId, projectId, before } = filters;
+  if ([kinds, hookId, projectId, before].some((filter) => filter !== undefined)) {
     return (
       <EmptyState icon="activity" title="Nothing like that has happened">
-        <p>What happens from now on shows here at once.</p>
+        <p>New events appear here immediately.</p>
         <ShowAllButton />
       </EmptyState>
     );
   }
   return (
     <EmptyState icon="activity" title="Nothing has happened yet">
-      <p>
-        Create an event, and it stands here before you are back: who is told of it, what they answer, and whether they
-        come for it.
-      </p>
+      <p>Create an event to see it here immediately, with its deliveries and the responses.</p>
       <ButtonLink href={hrefTo('calendar')}>Open the calendar</ButtonLink>
     </EmptyState>
   );
 }
 
-function apiCallsFor({ kind, hookId, scope, before }: ActivityFeedFilters) {
-  const isAccountScope = scope === 'account';
+function apiCallsFor(filters: ActivityFeedFilters) {
+  const { hookId, before } = filters;
+  const { scope, kind: kinds, project_id: projectId } = toFeedQuery(filters);
   const searchParams = new URLSearchParams({
     ...(before !== undefined && { after: before }),
-    ...(kind && { kind }),
-    ...(isAccountScope && { scope }),
+    ...(kinds && { kind: kinds.join() }),
+    ...(projectId !== undefined && { project_id: projectId }),
+    ...(scope !== 'own' && { scope }),
     wait: '30',
   });
   const sdkOptions = [
     before !== undefined && `after: '${before}'`,
-    kind && `kind: '${kind}'`,
-    isAccountScope && `scope: 'account'`,
+    kinds && `kind: [${kinds.map((kind) => `'${kind}'`).join(', ')}]`,
+    projectId !== undefined && `project_id: '${projectId}'`,
+    scope !== 'own' && `scope: '${scope}'`,
     'wait: 30',
   ];
   return [
@@ -250,7 +254,7 @@ function apiCallsFor({ kind, hookId, scope, before }: ActivityFeedFilters) {
       sdk: `notifications.list({ ${sdkOptions.filter(Boolean).join(', ')} })`,
     },
     {
-      description: 'What hooks were told',
+      description: 'The deliveries to webhooks',
       method: 'GET',
       path: hookId === undefined ? '/deliveries' : `/deliveries?hook_id=${hookId}`,
       sdk: hookId === undefined ? 'deliveries.list()' : `deliveries.list({ hook_id: '${hookId}' })`,

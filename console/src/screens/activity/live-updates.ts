@@ -3,8 +3,9 @@ import type { Occurrence } from '../../../../packages/sdk/src/activity.ts';
 import type { FeedKind } from '../../../../packages/sdk/src/api-types.ts';
 import { CarillonError } from '../../../../packages/sdk/src/errors.ts';
 import { client } from '../../app/client.ts';
+import { isAdmin } from '../../app/session.ts';
 import { describeError } from '../../app/use-query.ts';
-import { type ActivityEntry, feedCursorAfter, mergeDeliveries, pollUrgencyOf, toActivityEntry } from './feed-store.ts';
+import { type ActivityEntry, feedCursorAfter, mergeDeliveries, pollUrgencyOf } from './feed-store.ts';
 
 /** Maximum number of displayed entries after new entries were added; older entries are dropped. */
 export const MAX_LIVE_ENTRIES = 300;
@@ -25,12 +26,20 @@ const ENTRIES_PER_PAGE = 50;
 
 /** Filters of the activity feed. */
 export type ActivityFeedFilters = {
-  readonly kind?: FeedKind;
+  /** Only these event types; all if omitted. */
+  readonly kinds?: readonly FeedKind[];
   readonly hookId?: string;
+  readonly projectId?: string;
   readonly scope: 'own' | 'account';
   /** Shows only entries before this position in the feed, without live updates. */
   readonly before?: string;
 };
+
+/** Returns the query parameters of the feed. A member sees what everybody does in a project, but only there. */
+export function toFeedQuery({ kinds, projectId, scope }: ActivityFeedFilters) {
+  const isProjectScope = projectId !== undefined && scope === 'own' && !isAdmin();
+  return { scope: isProjectScope ? ('project' as const) : scope, kind: kinds, project_id: projectId };
+}
 
 /**
  * State of the live feed. `lost`: the connection failed and is retried. `refused`: a retry would fail again, so the
@@ -146,8 +155,7 @@ export class LiveFeed {
   }
 
   #buildActivityQuery() {
-    const { kind, hookId, scope } = this.#filters;
-    return { scope, kind, hook_id: hookId };
+    return { ...toFeedQuery(this.#filters), hook_id: this.#filters.hookId };
   }
 
   readonly #onVisibilityChange = () => {
@@ -208,19 +216,20 @@ export class LiveFeed {
   }
 
   /**
-   * Returns the cursor of the newest entry, without the filters for kind and hook. If no entry matches these filters,
+   * Returns the cursor of the newest entry, without the filters for event types and hook. If no entry matches these filters,
    * the feed is followed after this cursor instead of from its beginning.
    */
   async #loadNewestCursorInScope(signal: AbortSignal): Promise<string | undefined> {
-    const { scope } = this.#filters;
-    return (await client.activity.list({ scope, limit: 1 }, { signal })).data[0]?.cursor;
+    const { scope, project_id } = toFeedQuery(this.#filters);
+    return (await client.activity.list({ scope, project_id, limit: 1 }, { signal })).data[0]?.cursor;
   }
 
   async #followFeed(signal: AbortSignal): Promise<void> {
-    const { kind, hookId, scope } = this.#filters;
-    for await (const feedItem of client.notifications.follow({ after: this.#newestCursor, kind, scope }, { signal })) {
+    const { hookId } = this.#filters;
+    const query = { ...toFeedQuery(this.#filters), after: this.#newestCursor };
+    for await (const feedItem of client.notifications.follow(query, { signal })) {
       this.#newestCursor = feedItem.cursor;
-      if (hookId === undefined) this.#bufferEntry(toActivityEntry(feedItem));
+      if (hookId === undefined) this.#bufferEntry(feedItem);
       else this.#mustLoadNewEntries = true;
     }
   }

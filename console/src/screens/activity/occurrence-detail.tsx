@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import type { ActivityDelivery, DeliveryDetail, Occurrence } from '../../../../packages/sdk/src/activity.ts';
-import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { client } from '../../app/client.ts';
 import { hrefTo, type RecordProps } from '../../app/router.ts';
 import { isAdmin } from '../../app/session.ts';
@@ -11,6 +10,7 @@ import { ClockTime, formatDuration, parseTimestamp } from '../../components/time
 import {
   capitalize,
   NEVER_READ_TEXT,
+  ResponseText,
   receiptStatusOf,
   TargetUrl,
   WebhookRequest,
@@ -18,6 +18,7 @@ import {
 import {
   describeOutcome,
   formatCountWithNoun,
+  formatFieldNames,
   formatKindTitle,
   getOutcomeAdvice,
   recordPathOf,
@@ -72,7 +73,7 @@ export default function OccurrencePage({ id: cursor }: RecordProps) {
       {data === undefined && isLoading && <LoadingSkeleton />}
       {data === undefined && !isLoading && errorText === undefined && (
         <Note>
-          There is nothing at this place of the feed: it may be somebody else’s, or older than 90 days.{' '}
+          There is no such event in the log: you may have no access to it, or it is older than 90 days.{' '}
           <a href={hrefTo('activity')}>See what happens now</a>.
         </Note>
       )}
@@ -118,27 +119,25 @@ function apiCallsForOccurrence(cursor: string, occurrenceWithAttempts: Occurrenc
 
 function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithAttempts) {
   const { deliveries } = occurrence;
-  const isHookKind = hookKinds.some((hookKind) => hookKind === occurrence.kind);
   const hiddenDeliveryCount = deliveries.length - MAX_SHOWN_DELIVERIES;
   return (
     <>
       <ol class="card padded time-line">
-        <TimelineStep tone="good" title="Committed" timestamp={occurrence.occurred_at}>
-          The record and this occurrence were written in one transaction, at place {occurrence.cursor} of the feed.
+        <TimelineStep tone="good" title="Recorded" timestamp={occurrence.occurred_at}>
+          In one transaction with the record; event no. {occurrence.cursor} of the feed.
+          {occurrence.fields.length > 0 && ` Changed: ${formatFieldNames(occurrence.fields)}.`}
         </TimelineStep>
         {deliveries.length === 0 ? (
-          <TimelineStep tone="plain" title="Pending to no hook">
-            {isHookKind
-              ? 'Whoever did this had no live hook of this kind at that moment. It stays in the feed.'
-              : 'No hook can name this kind. It is in the feed, for those who keep a copy.'}
+          <TimelineStep tone="plain" title="No webhook">
+            No webhook was subscribed to it at that moment. It is in the event log only.
           </TimelineStep>
         ) : (
           <TimelineStep
             tone="good"
-            title={`Pending to ${formatCountWithNoun(deliveries.length, 'hook')}`}
+            title={`Pending for ${formatCountWithNoun(deliveries.length, 'webhook')}`}
             timestamp={deliveries[0]?.created_at}
           >
-            Written down with the record: told through any crash, or seen here as undelivered.
+            Recorded with the record, so no crash can lose it.
           </TimelineStep>
         )}
       </ol>
@@ -146,7 +145,7 @@ function OccurrenceTimeline({ occurrence, detailsByDeliveryId }: OccurrenceWithA
         <DeliveryTimeline key={delivery.id} delivery={delivery} detail={detailsByDeliveryId.get(delivery.id)} />
       ))}
       {hiddenDeliveryCount > 0 && (
-        <p class="soft">{formatCountWithNoun(hiddenDeliveryCount, 'more hook')} are told by the list of deliveries.</p>
+        <p class="soft">{formatCountWithNoun(hiddenDeliveryCount, 'more webhook')}: see the list of deliveries.</p>
       )}
     </>
   );
@@ -160,10 +159,10 @@ function DeliveryTimeline({
   readonly detail: DeliveryDetail | undefined;
 }) {
   return (
-    <section class="card padded stack" aria-label={`Hook ${delivery.hook_id}`}>
+    <section class="card padded stack" aria-label={`Webhook ${delivery.hook_id}`}>
       <div class="row">
         <h2>
-          <a href={hrefTo('hooks', delivery.hook_id)}>Hook {delivery.hook_id}</a>
+          <a href={hrefTo('hooks', delivery.hook_id)}>Webhook {delivery.hook_id}</a>
         </h2>
         {delivery.target_url !== '' && <TargetUrl url={delivery.target_url} />}
       </div>
@@ -174,6 +173,11 @@ function DeliveryTimeline({
             tone={attempt.outcome === '200' ? 'good' : attempt.counted === '1' ? 'bad' : 'plain'}
             title={`${capitalize(describeOutcome(attempt.outcome))} after ${formatDuration(Number(attempt.milliseconds))}`}
             timestamp={attempt.attempted_at}
+            below={
+              attempt.response !== '' && (
+                <ResponseText text={attempt.response} label={`Response to attempt ${index + 1}`} />
+              )
+            }
           >
             {capitalize(attempt.reason)}.{' '}
             {attempt.outcome !== '200' && index === detail.attempts.length - 1 && getOutcomeAdvice(attempt.outcome)}
@@ -183,7 +187,7 @@ function DeliveryTimeline({
       </ol>
       {detail !== undefined && (
         <details>
-          <summary>The notification as it went out, and what fetches its record</summary>
+          <summary>The notification as sent, and how to read the record</summary>
           <WebhookRequest delivery={detail} targetUrl={delivery.target_url} />
         </details>
       )}
@@ -199,28 +203,28 @@ function CurrentStateStep({ delivery }: { readonly delivery: ActivityDelivery })
       Date.now() - (parseTimestamp(delivery.created_at)?.getTime() ?? 0) > QUEUED_THRESHOLD_MS;
     if (isQueued) {
       return (
-        <TimelineStep tone="info" title="Waits its turn">
-          Something before it is pending for <a href={hrefTo('hooks', delivery.hook_id)}>this hook</a>, which is
-          failing. Once that is answered with 200, this is sent at once.
+        <TimelineStep tone="info" title="Queued">
+          <a href={hrefTo('hooks', delivery.hook_id)}>This webhook</a> is failing or disabled. A 200 response, or
+          enabling it, releases the queue.
         </TimelineStep>
       );
     }
     return (
-      <TimelineStep tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Tried again after the wait'}>
-        It stays pending until it is answered with 200, or its hook ends.
+      <TimelineStep tone="info" title={delivery.attempts === '0' ? 'On its way' : 'Retried after the wait'}>
+        It stays pending until the target answers 200, or the webhook ends.
       </TimelineStep>
     );
   }
   if (delivery.state === 'undelivered') {
     return (
       <TimelineStep tone="bad" title="Undelivered" timestamp={delivery.date_finalized}>
-        Its hook ended first. <a href={hrefTo('hooks', delivery.hook_id)}>Restore the hook</a> to send it.
+        The webhook ended first. <a href={hrefTo('hooks', delivery.hook_id)}>Restore it</a> to send this.
       </TimelineStep>
     );
   }
   if (receiptStatusOf(delivery) === 'never read') {
     return (
-      <TimelineStep tone="warn" title="Told, never read">
+      <TimelineStep tone="warn" title="Delivered, not fetched">
         {NEVER_READ_TEXT}
       </TimelineStep>
     );
@@ -230,8 +234,8 @@ function CurrentStateStep({ delivery }: { readonly delivery: ActivityDelivery })
     (parseTimestamp(delivery.fetched_at)?.getTime() ?? 0) - (parseTimestamp(delivery.created_at)?.getTime() ?? 0);
   return (
     <TimelineStep tone="good" title="Fetched" timestamp={delivery.fetched_at}>
-      {fetchDelayMs < 1_000 ? 'Within a second of' : `${formatDuration(fetchDelayMs)} after`} becoming pending, by a key
-      of the hook’s user.
+      {fetchDelayMs < 1_000 ? 'Within a second of' : `${formatDuration(fetchDelayMs)} after`} becoming pending, by an
+      API key of the webhook’s owner.
     </TimelineStep>
   );
 }
@@ -240,10 +244,12 @@ type TimelineStepProps = {
   readonly tone: Tone;
   readonly title: string;
   readonly timestamp?: string;
+  /** Content below the text. */
+  readonly below?: ComponentChildren;
   readonly children: ComponentChildren;
 };
 
-function TimelineStep({ tone, title, timestamp, children }: TimelineStepProps) {
+function TimelineStep({ tone, title, timestamp, below, children }: TimelineStepProps) {
   return (
     <li class={`step ${tone}`}>
       <strong>{title}</strong>
@@ -254,6 +260,7 @@ function TimelineStep({ tone, title, timestamp, children }: TimelineStepProps) {
         </span>
       )}
       <p class="small soft">{children}</p>
+      {below}
     </li>
   );
 }

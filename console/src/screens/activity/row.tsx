@@ -1,6 +1,5 @@
 import { Component } from 'preact';
 import type { ActivityDelivery } from '../../../../packages/sdk/src/activity.ts';
-import { hookKinds } from '../../../../packages/sdk/src/api-types.ts';
 import { hrefTo } from '../../app/router.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
@@ -8,6 +7,7 @@ import { ReadReceipt, receiptStatusOf } from '../../delivery/delivery-badges.tsx
 import {
   describeOutcome,
   formatCountWithNoun,
+  formatFieldNames,
   formatKindTitle,
   hostOf,
   recordPathOf,
@@ -36,6 +36,7 @@ export class FeedRow extends Component<FeedRowProps> {
             {formatKindTitle(entry.kind)}
           </a>{' '}
           <code class="soft">{recordPathOf(entry.resource_url)}</code>
+          {entry.fields.length > 0 && <span class="small soft"> {formatFieldNames(entry.fields)}</span>}
           {userName !== undefined && <span class="small soft"> by {userName}</span>}
         </span>
         <span class="came">
@@ -60,12 +61,9 @@ export function DetailedDeliveryStateBadge({ delivery }: { readonly delivery: Ac
 
 /** Shows the states of all deliveries of an occurrence. */
 export function DeliveryStates({ entry }: { readonly entry: ActivityEntry }) {
-  const { deliveries, kind } = entry;
+  const { deliveries } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;
-  if (deliveries.length === 0) {
-    const isHookKind = hookKinds.some((hookKind) => hookKind === kind);
-    return <span class="small soft">{isHookKind ? 'pending for no hook' : 'in the feed alone'}</span>;
-  }
+  if (deliveries.length === 0) return <span class="small soft">no webhook</span>;
   if (deliveries.length > MAX_SINGLE_DELIVERIES) return <DeliverySummary deliveries={deliveries} />;
   return (
     <>
@@ -74,7 +72,7 @@ export function DeliveryStates({ entry }: { readonly entry: ActivityEntry }) {
           <DetailedDeliveryStateBadge delivery={delivery} />
           <ReadReceipt delivery={delivery} />
           <a class="small soft cut" href={hrefTo('hooks', delivery.hook_id)}>
-            {delivery.target_url === '' ? `hook ${delivery.hook_id}` : hostOf(delivery.target_url)}
+            {delivery.target_url === '' ? `webhook ${delivery.hook_id}` : hostOf(delivery.target_url)}
           </a>
         </span>
       ))}
@@ -95,8 +93,8 @@ function DeliverySummary({ deliveries }: { readonly deliveries: readonly Activit
       {pendingCount > 0 && <Badge tone="warn">{pendingCount} pending</Badge>}
       {undeliveredCount > 0 && <Badge tone="bad">{undeliveredCount} undelivered</Badge>}
       {readCount > 0 && <span class="mark read">{readCount} read</span>}
-      {unreadCount > 0 && <span class="mark unread">{unreadCount} never read</span>}
-      <span class="small soft">{formatCountWithNoun(deliveries.length, 'hook')}</span>
+      {unreadCount > 0 && <span class="mark unread">{unreadCount} not fetched</span>}
+      <span class="small soft">{formatCountWithNoun(deliveries.length, 'webhook')}</span>
     </span>
   );
 }

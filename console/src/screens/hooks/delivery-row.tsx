@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Attempt, Delivery, DeliveryDetail } from '../../../../packages/sdk/src/activity.ts';
 import { client } from '../../app/client.ts';
@@ -7,15 +8,27 @@ import { LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Button, ButtonLink } from '../../components/button.tsx';
 import { Icon } from '../../components/icon.tsx';
 import { ClockTime, formatDuration } from '../../components/timestamp.tsx';
-import { capitalize, DeliveryStateBadge, ReadReceipt, WebhookRequest } from '../../delivery/delivery-badges.tsx';
-import { describeOutcome, formatKindTitle, getOutcomeAdvice, recordPathOf } from '../../delivery/delivery-text.ts';
+import {
+  capitalize,
+  DeliveryStateBadge,
+  ReadReceipt,
+  ResponseText,
+  WebhookRequest,
+} from '../../delivery/delivery-badges.tsx';
+import {
+  describeOutcome,
+  formatKindTitle,
+  getOutcomeAdvice,
+  recordPathOf,
+  type ShownHookState,
+} from '../../delivery/delivery-text.ts';
 import { type DeliveryWithOccurrence, showAttemptOutcome } from './delivery-history.ts';
 
 type DeliveryRowProps = {
   readonly delivery: Delivery;
   /** The same delivery with its read receipt and occurrence; undefined for a test, or if it is too old to be loaded. */
   readonly deliveryWithOccurrence: DeliveryWithOccurrence | undefined;
-  readonly isHookEnded: boolean;
+  readonly hookState: ShownHookState;
   readonly targetUrl: string;
   readonly onRedelivered: () => void;
 };
@@ -47,13 +60,7 @@ export function DeliveryRow(props: DeliveryRowProps) {
   );
 }
 
-function DeliveryDetails({
-  delivery,
-  deliveryWithOccurrence,
-  isHookEnded,
-  targetUrl,
-  onRedelivered,
-}: DeliveryRowProps) {
+function DeliveryDetails({ delivery, deliveryWithOccurrence, hookState, targetUrl, onRedelivered }: DeliveryRowProps) {
   const { data, errorText, reload } = useQuery(
     (signal) => client.deliveries.get(delivery.id, { signal }),
     [delivery.id, delivery.state, delivery.last_outcome],
@@ -72,12 +79,13 @@ function DeliveryDetails({
   if (errorText !== undefined) return <Note tone="bad">{errorText}</Note>;
   if (data === undefined) return <LoadingSkeleton lineCount={2} />;
   const advice = getOutcomeAdvice(data.last_outcome);
+  const cannotSend = hookState === 'ended' || hookState === 'disabled';
   return (
     <div class="unfolded stack">
       <AttemptTable delivery={data} />
       {advice !== undefined && <Note tone="warn">{advice}</Note>}
       <div class="row">
-        <Button icon="repeat" disabled={isHookEnded || isSending} onClick={() => redeliver(data.attempts.length)}>
+        <Button icon="repeat" disabled={cannotSend || isSending} onClick={() => redeliver(data.attempts.length)}>
           {isSending ? 'Sending…' : 'Send again'}
         </Button>
         {deliveryWithOccurrence !== undefined && (
@@ -86,10 +94,16 @@ function DeliveryDetails({
             icon="activity"
             href={hrefTo('activity', deliveryWithOccurrence.occurrence.cursor)}
           >
-            Follow it from its commit
+            View timeline
           </ButtonLink>
         )}
-        {isHookEnded && <span class="small soft">Its hook has ended. Restore it to send this.</span>}
+        {cannotSend && (
+          <span class="small soft">
+            {hookState === 'ended'
+              ? 'The webhook has ended. Restore it first.'
+              : 'The webhook is disabled. Enable it first.'}
+          </span>
+        )}
       </div>
       <WebhookRequest delivery={data} targetUrl={targetUrl} />
     </div>
@@ -106,21 +120,30 @@ function AttemptTable({ delivery }: { readonly delivery: DeliveryDetail }) {
           <th>Attempt</th>
           <th>Outcome</th>
           <th class="end">Took</th>
-          <th>A failure</th>
-          <th>Why</th>
+          <th>Counts toward limit</th>
+          <th>Reason</th>
         </tr>
       </thead>
       <tbody>
         {delivery.attempts.map((attempt, index) => (
-          <tr key={index}>
-            <td>
-              <ClockTime timestamp={attempt.attempted_at} />
-            </td>
-            <td>{capitalize(describeOutcome(attempt.outcome))}</td>
-            <td class="end number">{formatDuration(Number(attempt.milliseconds))}</td>
-            <td>{formatCounted(attempt)}</td>
-            <td class="soft">{capitalize(attempt.reason)}</td>
-          </tr>
+          <Fragment key={index}>
+            <tr>
+              <td>
+                <ClockTime timestamp={attempt.attempted_at} />
+              </td>
+              <td>{capitalize(describeOutcome(attempt.outcome))}</td>
+              <td class="end number">{formatDuration(Number(attempt.milliseconds))}</td>
+              <td>{formatCounted(attempt)}</td>
+              <td class="soft">{capitalize(attempt.reason)}</td>
+            </tr>
+            {attempt.response !== '' && (
+              <tr class="answer">
+                <td colSpan={5}>
+                  <ResponseText text={attempt.response} label={`Response to attempt ${index + 1}`} />
+                </td>
+              </tr>
+            )}
+          </Fragment>
         ))}
       </tbody>
     </table>

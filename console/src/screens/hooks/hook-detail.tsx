@@ -15,9 +15,11 @@ import {
   describeOutcome,
   explainHookEnd,
   formatCountWithNoun,
-  formatKindTitle,
   getOutcomeAdvice,
-  hostOf,
+  hookTitleOf,
+  listEventTypes,
+  scopeTexts,
+  shownStateOf,
 } from '../../delivery/delivery-text.ts';
 import { type ActivityCache, loadHookActivity } from './delivery-history.ts';
 import { DeliveryRow } from './delivery-row.tsx';
@@ -30,12 +32,21 @@ const DELIVERIES_PER_PAGE = 20;
 async function loadHookDetails(id: string, signal: AbortSignal) {
   const hook = await client.hooks.get(id, { signal });
   const isOwnHook = hook.user_id === requireSession().user.user_id;
-  const [hourlyCountsPage, owner] = await Promise.all([
+  const pendingFilters = { hook_id: id, user_id: hook.user_id, state: 'pending', limit: 1 } as const;
+  const [hourlyCountsPage, owner, project, pendingPage] = await Promise.all([
     client.hours.list({ hook_id: id, user_id: hook.user_id }, { signal }),
     // Hooks of a deleted user remain visible for a while, but this user cannot be loaded any more.
     isOwnHook ? undefined : client.users.get(hook.user_id, { signal }).catch(() => undefined),
+    hook.project_id === '0' ? undefined : client.projects.get(hook.project_id, { signal }).catch(() => undefined),
+    shownStateOf(hook) === 'disabled' ? client.deliveries.list(pendingFilters, { signal }) : undefined,
   ]);
-  return { hook, hourlyCounts: hourlyCountsPage.data, owner: owner && displayNameOf(owner) };
+  return {
+    hook,
+    hourlyCounts: hourlyCountsPage.data,
+    owner: owner && displayNameOf(owner),
+    projectName: project?.project_name,
+    pendingCount: pendingPage?.paging.total_records ?? 0,
+  };
 }
 
 /** Page of one hook: advice if it is failing or has ended, its details, its signing secret and its deliveries. */
@@ -46,44 +57,24 @@ export function HookPage({ id }: { readonly id: string }) {
   usePolling(hook?.state === 'ended' ? undefined : HOOK_POLL_INTERVAL_MS, reload);
   return (
     <Page
-      title={hook === undefined ? `Hook ${id}` : `${formatKindTitle(hook.event)} → ${hostOf(hook.target_url)}`}
-      intro={<a href={hrefTo('hooks')}>All hooks</a>}
+      title={hook === undefined ? `Webhook ${id}` : hookTitleOf(hook)}
+      intro={<a href={hrefTo('hooks')}>All webhooks</a>}
       calls={apiCallsFor(id, hook)}
       actions={hook && <HookButtons hook={hook} actions={actions} />}
     >
       {errorText !== undefined && data === undefined && (
         <Note tone="bad">
-          {errorText} A hook that has ended is kept for 30 days. <a href={hrefTo('hooks')}>See the others</a>.
+          {errorText} An ended webhook is kept for 30 days. <a href={hrefTo('hooks')}>All webhooks</a>.
         </Note>
       )}
       {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data !== undefined && (
         <>
-          <HookAdvice hook={data.hook} />
-          <section class="card padded facts" aria-label="About this hook">
-            <dl>
-              <dt>Target</dt>
-              <dd>
-                <TargetUrl url={data.hook.target_url} />
-              </dd>
-              <dt>Told of</dt>
-              <dd>
-                {formatKindTitle(data.hook.event)} <code class="soft">{data.hook.event}</code>
-              </dd>
-              <dt>Whose</dt>
-              <dd>
-                {data.owner ??
-                  (data.hook.user_id === requireSession().user.user_id ? 'Yours' : `User ${data.hook.user_id}`)}
-              </dd>
-              <dt>Created</dt>
-              <dd>
-                <RelativeTime timestamp={data.hook.date_created} />
-              </dd>
-              <dt>Last outcome</dt>
-              <dd>{capitalize(describeOutcome(data.hook.last_outcome))}</dd>
-            </dl>
+          <HookAdvice hook={data.hook} pendingCount={data.pendingCount} />
+          <section class="card padded facts" aria-label="About this webhook">
+            <HookFacts {...data} />
             <div class="stack">
-              <h2>The last day</h2>
+              <h2>Last 24 hours</h2>
               <LastDaySparkline hourlyCounts={data.hourlyCounts} height={26} />
               <AverageAttemptDuration hourlyCounts={data.hourlyCounts} />
             </div>
@@ -97,13 +88,62 @@ export function HookPage({ id }: { readonly id: string }) {
   );
 }
 
+type HookFactsProps = {
+  readonly hook: Hook;
+  readonly owner: string | undefined;
+  readonly projectName: string | undefined;
+};
+
+function HookFacts({ hook, owner, projectName }: HookFactsProps) {
+  const isOwn = hook.user_id === requireSession().user.user_id;
+  return (
+    <dl>
+      <dt>URL</dt>
+      <dd>
+        <TargetUrl url={hook.target_url} />
+      </dd>
+      <dt>Event types</dt>
+      <dd class="says">
+        {listEventTypes(hook.events)} {hook.event !== '' && <code class="soft">{hook.event}</code>}
+      </dd>
+      <dt>Scope</dt>
+      <dd>{hook.scope === 'own' && isOwn ? 'What you do' : scopeTexts[hook.scope]}</dd>
+      {hook.scope === 'project' && (
+        <>
+          <dt>Project</dt>
+          <dd>
+            <a href={hrefTo('projects', hook.project_id)}>{projectName ?? `Project ${hook.project_id}`}</a>
+          </dd>
+        </>
+      )}
+      {hook.headers.length > 0 && (
+        <>
+          <dt>Headers</dt>
+          <dd class="says">
+            <code>{hook.headers.join(', ')}</code> <span class="small soft">values are never shown</span>
+          </dd>
+        </>
+      )}
+      <dt>Owner</dt>
+      <dd>{owner ?? (isOwn ? 'You' : `User ${hook.user_id}`)}</dd>
+      <dt>Created</dt>
+      <dd>
+        <RelativeTime timestamp={hook.date_created} />
+      </dd>
+      <dt>Last response</dt>
+      <dd>{capitalize(describeOutcome(hook.last_outcome))}</dd>
+    </dl>
+  );
+}
+
 function apiCallsFor(id: string, hook: Hook | undefined) {
   const path = `/hooks/${id}`;
   const isEnded = hook?.state === 'ended';
+  const isDisabled = hook?.enabled === '0';
   return [
-    { description: 'This hook', method: 'GET', path, sdk: `hooks.get('${id}')` },
+    { description: 'This webhook', method: 'GET', path, sdk: `hooks.get('${id}')` },
     {
-      description: 'What it was told',
+      description: 'Its deliveries',
       method: 'GET',
       path: `/deliveries?hook_id=${id}`,
       sdk: `deliveries.list({ hook_id: '${id}' })`,
@@ -111,10 +151,33 @@ function apiCallsFor(id: string, hook: Hook | undefined) {
     ...(isEnded
       ? [{ description: 'Restore it', method: 'POST', path: `${path}/restore`, sdk: `hooks.restore('${id}')` } as const]
       : ([
-          { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+          ...(isDisabled ? [] : apiCallsThatSend(id)),
           ...(hook === undefined ? [] : apiCallsForSignature(hook)),
+          {
+            description: isDisabled ? 'Enable it' : 'Disable it',
+            method: 'PUT',
+            path,
+            body: { enabled: isDisabled ? 1 : 0 },
+            sdk: `hooks.update('${id}', { enabled: ${isDisabled ? 1 : 0} })`,
+          },
           { description: 'Delete it', method: 'DELETE', path, sdk: `hooks.delete('${id}')` },
         ] as const)),
+  ] as const;
+}
+
+/** Returns the API calls that send notifications; a disabled hook rejects them. */
+function apiCallsThatSend(id: string) {
+  const path = `/hooks/${id}`;
+  const interval = { from: '2027-03-01 08:00:00', to: '2027-03-01 12:00:00' };
+  return [
+    { description: 'Send a test', method: 'POST', path: `${path}/test`, sdk: `hooks.test('${id}')` },
+    {
+      description: 'Send notifications again',
+      method: 'POST',
+      path: `${path}/replay`,
+      body: interval,
+      sdk: `hooks.replay('${id}', ${JSON.stringify(interval)})`,
+    },
   ] as const;
 }
 
@@ -132,11 +195,29 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
     await actions.sendTest(hook);
     setTesting(false);
   };
+  const isDisabled = hook.enabled === '0';
   return (
     <>
-      <Button icon="send" disabled={isTesting} onClick={sendTest}>
-        {isTesting ? 'Sending…' : 'Send a test'}
+      {!isDisabled && (
+        <>
+          <Button icon="send" disabled={isTesting} onClick={sendTest}>
+            {isTesting ? 'Sending…' : 'Send a test'}
+          </Button>
+          <Button icon="repeat" onClick={() => actions.openReplayDialog(hook)}>
+            Send again…
+          </Button>
+        </>
+      )}
+      <Button
+        variant={isDisabled ? 'primary' : 'plain'}
+        icon={isDisabled ? 'play' : 'pause'}
+        onClick={() => actions.setEnabled(hook, isDisabled)}
+      >
+        {isDisabled ? 'Enable' : 'Disable'}
       </Button>
+      <ButtonLink icon="pencil" href={hrefTo('hooks', hook.id, 'edit')}>
+        Edit
+      </ButtonLink>
       <Button variant="danger" icon="trash" onClick={() => actions.openDeleteDialog(hook)}>
         Delete
       </Button>
@@ -144,18 +225,31 @@ function HookButtons({ hook, actions }: { readonly hook: Hook; readonly actions:
   );
 }
 
-/** Shows advice for a hook that is failing or has ended. */
-function HookAdvice({ hook }: { readonly hook: Hook }) {
+/** Shows advice for a hook that is disabled or failing, or has ended. */
+function HookAdvice({ hook, pendingCount }: { readonly hook: Hook; readonly pendingCount: number }) {
   if (hook.state === 'ended') {
     const { reason, advice } = explainHookEnd(hook);
     return (
       <Note tone={hook.ended_reason === 'deleted' ? 'info' : 'bad'}>
         <p>
           <HookStateBadge hook={hook} /> <strong>{capitalize(reason)}</strong>,{' '}
-          <RelativeTime timestamp={hook.date_ended} />. Nothing is sent to its target any more.
+          <RelativeTime timestamp={hook.date_ended} />. Nothing more is sent to its target.
         </p>
         <p>{advice}</p>
-        {!canRestore(hook) && hook.ended_reason !== 'user_deleted' && <p>Only its owner can restore it.</p>}
+        {!canRestore(hook) && !['user_deleted', 'role_lost'].includes(hook.ended_reason) && (
+          <p>Only its owner can restore it.</p>
+        )}
+      </Note>
+    );
+  }
+  if (shownStateOf(hook) === 'disabled') {
+    return (
+      <Note tone="info">
+        <p>
+          <HookStateBadge hook={hook} />{' '}
+          <strong>{formatCountWithNoun(pendingCount, 'notification is', 'notifications are')} pending.</strong> Nothing
+          is sent until the webhook is enabled; then everything pending is sent.
+        </p>
       </Note>
     );
   }
@@ -165,13 +259,13 @@ function HookAdvice({ hook }: { readonly hook: Hook }) {
     <Note tone="warn">
       <p>
         <HookStateBadge hook={hook} /> <strong>{capitalize(describeOutcome(hook.last_outcome))}.</strong> The same
-        notification is tried again <Countdown endTimestamp={hook.next_attempt_at} /> (
+        notification is retried <Countdown endTimestamp={hook.next_attempt_at} /> (
         <ClockTime timestamp={hook.next_attempt_at} />
         ); until then nothing else is sent.{' '}
-        {remainingFailures === 1 ? 'One more failure ends' : `${remainingFailures} more failures end`} the hook; a 200
-        makes everything pending due at once.
+        {remainingFailures === 1 ? 'One more failure ends' : `${remainingFailures} more failures end`} the webhook; a
+        200 response releases everything pending.
       </p>
-      <p>{getOutcomeAdvice(hook.last_outcome)} A test is sent at once, also now.</p>
+      <p>{getOutcomeAdvice(hook.last_outcome)} A test can be sent now.</p>
     </Note>
   );
 }
@@ -253,7 +347,7 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
               key={delivery.id}
               delivery={delivery}
               deliveryWithOccurrence={activityCache.deliveryWithOccurrenceById.get(delivery.id)}
-              isHookEnded={hook.state === 'ended'}
+              hookState={shownStateOf(hook)}
               targetUrl={hook.target_url}
               onRedelivered={reload}
             />
@@ -280,13 +374,13 @@ function Deliveries({ hook }: { readonly hook: Hook }) {
 function NoDeliveries({ hook, state }: { readonly hook: Hook; readonly state: string }) {
   if (state !== '') return <EmptyState icon="check" title={`Nothing is ${state}`} />;
   return (
-    <EmptyState icon="bell" title="It has not been told of anything yet">
+    <EmptyState icon="bell" title="No deliveries yet">
       <p>
         {hook.state === 'ended'
           ? 'Deliveries are kept for 30 days.'
-          : 'Send a test, or do what it waits for. What is sent stands here a moment later, with what was answered.'}
+          : 'Send a test, or cause one of its events. The delivery and the response appear here.'}
       </p>
-      <ButtonLink href={hrefTo('activity')}>See what happens</ButtonLink>
+      <ButtonLink href={hrefTo('activity')}>Open the activity</ButtonLink>
     </EmptyState>
   );
 }

@@ -10,7 +10,7 @@ import { Badge, LoadingSkeleton, Note } from '../../components/badge.tsx';
 import { Page } from '../../components/page.tsx';
 import { formatDuration, parseTimestamp, RelativeTime } from '../../components/timestamp.tsx';
 import { HookStateBadge, HookStateDetails } from '../../delivery/delivery-badges.tsx';
-import { formatCountWithNoun, formatKindTitle, hostOf } from '../../delivery/delivery-text.ts';
+import { formatCountWithNoun, hookTitleOf } from '../../delivery/delivery-text.ts';
 import { MinutesChart } from './chart.tsx';
 import { FirstSteps } from './onboarding.tsx';
 
@@ -155,7 +155,7 @@ function FailingOrEndedHookRow({ hook }: { readonly hook: Hook }) {
     <li class="line row spread">
       <span>
         <a class="title" href={hrefTo('hooks', hook.id)}>
-          {formatKindTitle(hook.event)} → {hostOf(hook.target_url)}
+          {hookTitleOf(hook)}
         </a>
       </span>
       <span class="row small soft">
