@@ -30,8 +30,9 @@ const OWN_PROCESS = [
   'src/transfer/transfer.test.ts',
 ];
 
-/** Files that share a browser. */
+/** Files that share a browser, and how many of them. */
 const BROWSER_TESTS = ['test/console/*.test.ts'];
+const BROWSER_GROUP_SIZE = 7;
 
 const folders = ['src', 'packages/*/src', 'test', 'bench'];
 const allFiles = globSync(
@@ -46,8 +47,8 @@ function partition(files: readonly string[], patterns: readonly string[]): [stri
 }
 
 /** Divides files into groups. Neighbors, which often take equally long, go to different groups. */
-function groupsOf(files: readonly string[]): string[][] {
-  const count = Math.ceil(files.length / GROUP_SIZE);
+function groupsOf(files: readonly string[], size: number): string[][] {
+  const count = Math.ceil(files.length / size);
   return Array.from({ length: count }, (_, group) => files.filter((_file, index) => index % count === group));
 }
 
@@ -105,9 +106,9 @@ const stages = process.argv.includes('--packages')
         concurrency: PARALLEL_FILES,
         files: [
           ...longTests.map((path) => writeEntry([path])),
-          ...groupsOf(browserTests).map(writeEntry),
+          ...groupsOf(browserTests, BROWSER_GROUP_SIZE).map(writeEntry),
           ...shortTests.map((path) => writeEntry([path])),
-          ...groupsOf(rest).map(writeEntry),
+          ...groupsOf(rest, GROUP_SIZE).map(writeEntry),
         ],
       },
       { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
