@@ -1,5 +1,4 @@
-import type { DateText, FeedKind, Flag, Id, Optional, PageWindow } from './api-types.ts';
-import type { HookScope } from './hooks.ts';
+import type { DateText, FeedKind, Flag, HookScope, Id, Optional, PageWindow } from './api-types.ts';
 import { buildGetMethod, buildListMethods, type GetMethod, type ListMethods } from './resource-methods.ts';
 import { fieldOf, recordOf } from './response-body.ts';
 import { type CallOptions, createUnexpectedResponseError, type PostOptions, type Send } from './transport.ts';

@@ -85,6 +85,12 @@ export const hookKinds = [
 /** An event kind that the `event` of a hook can name, one of {@link hookKinds}. */
 export type HookKind = (typeof hookKinds)[number];
 
+/**
+ * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of all users in a project
+ * and the records in it. `account`: all, only for admins.
+ */
+export type HookScope = 'own' | 'project' | 'account';
+
 /** Types of the records whose changes are in the feed (X2). */
 export const feedResourceTypes = [
   'client',

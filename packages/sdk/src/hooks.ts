@@ -1,5 +1,19 @@
 import type { Delivery } from './activity.ts';
-import type { DateText, FeedKind, Flag, FlagInput, HookKind, Id, IdOrNone, Optional, PageWindow } from './api-types.ts';
+import type {
+  DateText,
+  FeedKind,
+  Flag,
+  FlagInput,
+  HookKind,
+  HookScope,
+  Id,
+  IdOrNone,
+  Optional,
+  PageWindow,
+} from './api-types.ts';
+
+export type { HookScope } from './api-types.ts';
+
 import {
   buildDeleteMethod,
   buildGetMethod,
@@ -25,12 +39,6 @@ export type HookState = 'live' | 'failing' | 'ended';
 
 /** The reason why a hook ended; `""` for a live hook (C23). */
 export type EndedReason = '' | 'deleted' | 'answered_401' | 'three_failures' | 'user_deleted' | 'role_lost';
-
-/**
- * Whose occurrences a hook reports (X11). `own`: those that its user caused. `project`: those of all users in a project
- * and the records in it. `account`: all, only for admins.
- */
-export type HookScope = 'own' | 'project' | 'account';
 
 /** A hook as returned by the service (X1, X11). */
 export type Hook = {
