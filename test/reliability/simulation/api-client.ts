@@ -129,6 +129,11 @@ export class ApiClient {
     return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
   }
 
+  /** Whether a user is an owner or an admin, or may have become one. */
+  mayBeAdmin({ role, userId }: SimulatedUser): boolean {
+    return role === 'owner' || this.admins.has(userId) || this.roleChanges.has(userId);
+  }
+
   /** Whether the role of a user is being changed now. */
   isChangingRole({ userId }: SimulatedUser): boolean {
     return this.roleChanges.get(userId) === this.lifeNumber();

@@ -130,9 +130,12 @@ const invariants = {
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
   'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
   'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
-  // Completions are unique, because no client completes a reopened record again in the simulation.
+  // Completions are unique, except those of records that were reopened.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
-    group by kind, record_id having count(*) > 1`,
+    group by kind, record_id having count(*) > 1 and not exists (select 1 from occurrences as reopenings
+      where reopenings.record_id = occurrences.record_id
+        and reopenings.kind = replace(occurrences.kind, 'completed_', 'reopened_')
+        and reopenings.kind <> occurrences.kind)`,
   'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
     (select record_id from occurrences where kind = 'completed_task')`,
   'subtask complete, and no occurrence': `select subtask_id from subtasks where completed = 1 and subtask_id not in

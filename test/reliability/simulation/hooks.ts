@@ -104,7 +104,7 @@ export class HookClients {
     const events = random.integerBelow(2) === 0 ? ['*'] : [...several];
     const kind = events.join();
     const projectId = client.pick(this.#projectIdsOf(who.domain));
-    const isAdmin = who.role === 'owner' || client.admins.has(who.userId);
+    const isAdmin = client.mayBeAdmin(who);
     const scopes = [
       ...(['own'] as const),
       ...(projectId === undefined ? [] : (['project', 'project'] as const)),
@@ -212,7 +212,7 @@ export class HookClients {
     const hook = client.pick(client.random.integerBelow(4) > 0 ? busy : this.#knownHooks());
     if (hook === undefined) return;
     const who = client.random.integerBelow(4) > 0 ? hook.who : client.randomUser();
-    const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
+    const mayEnd = who === hook.who || (client.mayBeAdmin(who) && who.domain === hook.who.domain);
     const calls = mayEnd ? [client.newCall({ did: 'unsubscribe', path: hook.path })] : [];
     client.sendRecorded(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) client.violations.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
