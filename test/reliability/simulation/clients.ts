@@ -48,7 +48,7 @@ export class SimulatedClients {
       [3, hooks.redeliver],
       [10, hooks.change],
       [2, hooks.replay],
-      [2, keys.changeRole],
+      [5, keys.changeRole],
       [2, keys.issue],
       [2, keys.revoke],
       [1, keys.deleteUser],
