@@ -60,7 +60,7 @@ function insertPending(database: string): Promise<void> {
       await store.write(async ({ queries }) => {
         await sql`insert into pending_deliveries (account_id, user_id, hook_id, position, kind, record_id, created_at)
           select hooks.account_id, hooks.user_id, hooks.hook_id, 1000000 + n, 'new_client', n, 0
-          from hooks, (${numbers}) as numbered where hooks.kind = 'new_client'`.execute(queries);
+          from hooks, (${numbers}) as numbered where hooks.events = 'new_client'`.execute(queries);
       });
     }
   });

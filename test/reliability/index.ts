@@ -5,6 +5,7 @@ import { powerLoss } from './crash/power-loss.ts';
 import { hookRemoval } from './crash/retry-limit.ts';
 import { stops } from './crash/sigterm.ts';
 import { syscallFaults } from './crash/syscall-faults.ts';
+import { teamHooks } from './crash/team-hooks.ts';
 import { fuzz } from './fuzz/fuzz.ts';
 import { hostileReceivers } from './hostile-receivers/hostile-receivers.ts';
 import { khal } from './interop.ts';
@@ -39,6 +40,7 @@ export const reliabilityTests: readonly ReliabilityTest[] = [
   secretLeaks,
   oneCaller,
   mutationTest,
+  teamHooks,
   model,
   khal,
 ];

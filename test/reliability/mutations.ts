@@ -545,6 +545,170 @@ export const mutations: readonly Mutation[] = [
       name: 'C2 a changed role takes effect immediately in open sessions, and revokes the links of and by the user',
     },
   },
+  {
+    description: 'the scope of a hook is ignored',
+    file: 'src/delivery/outbox/subscriptions.ts',
+    changes: [["if (scope === 'account') return 'account';", "if (scope !== 'project') return 'account';"]],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 a hook with scope own receives what its user caused, a hook with kinds only these',
+    },
+    planted: {
+      proof: 'simulation',
+      count: 5,
+      expectedFault: /X11 differs from the feed: .*, which it does not report/,
+    },
+  },
+  {
+    description: 'a user who was an admin is still notified of the whole account',
+    file: 'src/resources/users/users.ts',
+    changes: [["    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId);\n", '']],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 who loses the admin role is notified of nothing more, also not of what the hook misses until it is restored',
+    },
+    planted: {
+      proof: 'simulation',
+      count: 40,
+      expectedFault: /X11 differs from the feed: .*, which it does not report/,
+    },
+  },
+  {
+    description: 'Webhook-Fields are those of the change before',
+    file: 'src/delivery/dispatcher/attempt-runner.ts',
+    changes: [
+      [
+        "...(fields === null ? [] : ['webhook-fields', fields]),",
+        "...(fields === null ? [] : ['webhook-fields', fieldsBefore.splice(0, 1, fields)[0] ?? fields]),",
+      ],
+      [
+        '/** Returns the headers that describe the occurrence',
+        'const fieldsBefore: string[] = [];\n\n/** Returns the headers that describe the occurrence',
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 a hook for a whole account receives exactly the feed, with kind, cursor and changed fields',
+    },
+    planted: {
+      proof: 'simulation',
+      count: 5,
+      expectedFault: /X11 differs from the feed: .* with the fields /,
+    },
+  },
+  {
+    description: 'a hook that is enabled loses what it held back',
+    file: 'src/delivery/outbox/change-settings.ts',
+    changes: [
+      [
+        '  if (settings.enabled === 1) events.addPendingHooks([hookId]);',
+        "  if (settings.enabled === 1) await write.deleteFrom('pending_deliveries').where('hook_id', '=', hookId).execute();",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X13 a disabled hook sends nothing and loses nothing, and sends everything in order when it is enabled',
+    },
+    planted: { proof: 'team', count: 3, expectedFault: /X11 differs from the feed: \/paused/ },
+  },
+  {
+    description: 'a failure of a replay counts, and ends the hook',
+    file: 'src/delivery/dispatcher/hook-queue.ts',
+    changes: [['      isManual,\n      localErrorCount', '      isManual: false,\n      localErrorCount']],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X13 a replay sends the deliveries of an interval again under their ids, and its failures end nothing',
+    },
+    planted: { proof: 'simulation', count: 20, expectedFault: /C17 hook state differs from the state table/ },
+  },
+  {
+    description: 'a hook with a new target goes on with the old one',
+    file: 'src/delivery/outbox/change-settings.ts',
+    changes: [['retry_delivery_id: null, generation: sql<number>`generation + 1` }),', 'retry_delivery_id: null }),']],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X13 a hook gets a new target: failures go back to 0, and the old target receives nothing more',
+    },
+    planted: {
+      proof: 'simulation',
+      count: 10,
+      expectedFault: /X13 delivered against the settings: .*, its former target/,
+    },
+  },
+  {
+    description: 'a record that leaves a project is not reported to the hooks of the project',
+    file: 'src/delivery/outbox/subscriptions.ts',
+    changes: [
+      [
+        "'project:' || facts.project_id,\n    'project:' || facts.previous_project_id`",
+        "'project:' || facts.project_id`",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 a hook with scope project receives what anybody does in the project, and what leaves it',
+    },
+  },
+  {
+    description: 'hooks report a silent import',
+    file: 'src/delivery/outbox/subscriptions.ts',
+    changes: [['join subscriptions on facts.is_silent = 0 and', 'join subscriptions on']],
+    caughtBy: {
+      file: 'src/resources/imports/imports.test.ts',
+      name: 'X9 an import notifies the hooks of its user; a silent import never does, not even after a hook is restored',
+    },
+  },
+  {
+    description: '* holds kinds that the key of the hook may not read',
+    file: 'src/delivery/outbox/subscriptions.ts',
+    changes: [
+      [
+        "? permissions.split(',').map(",
+        "? 'events:read,clients:read,projects:read,tasks:read,users:read'.split(',').map(",
+      ],
+    ],
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 * holds only kinds that the key of the hook may read',
+    },
+  },
+  ...(
+    [
+      [
+        'a hook with a new subscription keeps the former one',
+        "  await write.deleteFrom('subscriptions').where('hook_id', '=', hook_id).execute();\n",
+        '',
+      ],
+      [
+        'a restored hook with * reports what its key may not read',
+        'events === ALL_KINDS ? readable.has(permissionFor(kind)) : names.has(kind)',
+        'events === ALL_KINDS || readable.size < 0 || names.has(kind)',
+      ],
+      [
+        'a restored hook reports what happened outside of its project',
+        "if (columns.scope === 'account') return kindCondition;",
+        "if (columns.scope !== 'own') return kindCondition;",
+      ],
+    ] as const
+  ).map(([description, from, to]) => ({
+    description,
+    file: 'src/delivery/outbox/subscriptions.ts',
+    changes: [[from, to]] as const,
+    caughtBy: {
+      file: 'test/stories/delivery/team-hooks.test.ts',
+      name: 'X11 X13 a hook with a new subscription reports only that, also of what it misses until it is restored',
+    },
+  })),
+  {
+    description: 'a header value that is cut off by the limit of what is kept is shown in part',
+    file: 'src/delivery/dispatcher/hook-settings.ts',
+    changes: [['const beginning = form.slice(0, MIN_RECOGNIZED_LENGTH);', 'const beginning = form;']],
+    caughtBy: {
+      file: 'test/reliability/secret-leaks/secret-leaks.test.ts',
+      name: 'X11 a response that repeats header values in part, in another case, escaped or decoded shows none',
+    },
+    planted: { proof: 'canary', count: 1, expectedFault: /a token in a header of a hook is in answers/ },
+  },
 ];
 
 /** A copy of the source and its tests that can be modified safely. */

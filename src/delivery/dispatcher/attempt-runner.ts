@@ -8,6 +8,7 @@ import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-poo
 import { createSignatureHeaders } from '../transport/signature.ts';
 import type { Completer } from './completer.ts';
 import type { HookQueue } from './hook-queue.ts';
+import { hideHeaderValues } from './hook-settings.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { PendingDelivery } from './queries.ts';
 import { type AttemptOutcome, type Decision, formatOutcome } from './retry-policy.ts';
@@ -104,7 +105,7 @@ export class AttemptRunner {
       onNotSent: () => attempt.markNotSent(),
       connectionPool: this.#getOrCreatePool(queue),
     });
-    return hideHeaderValues(outcome, headers);
+    return hideInResponse(outcome, headers);
   }
 
   /** Aborts all attempts in flight. Their deliveries stay pending. */
@@ -162,11 +163,9 @@ export class AttemptRunner {
 }
 
 /** Replaces values of the hook's own headers in the response text of a target that repeats them. */
-function hideHeaderValues(outcome: AttemptOutcome, headers: readonly string[]): AttemptOutcome {
+function hideInResponse(outcome: AttemptOutcome, headers: readonly string[]): AttemptOutcome {
   if (headers.length === 0 || outcome.kind !== 'answered' || !outcome.responseText) return outcome;
-  const values = headers.filter((_, index) => index % 2 === 1);
-  const responseText = values.reduce((text, value) => text.replaceAll(value, '…'), outcome.responseText);
-  return { ...outcome, responseText };
+  return { ...outcome, responseText: hideHeaderValues(outcome.responseText, headers) };
 }
 
 /** Returns the headers that describe the occurrence (X11), as alternating names and values. */

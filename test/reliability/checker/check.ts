@@ -1,4 +1,5 @@
 import { isHookKind, resourceTypeOf, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
+import { findFeedDifferences, findIgnoredSettings, hasFeed } from './feed-oracle.ts';
 import {
   type Arrival,
   attemptEndOf,
@@ -8,7 +9,9 @@ import {
   type History,
   hasTimedOutAfterPause,
   isDeletionKind,
+  isDelivered,
   isExcused,
+  isRoleLoss,
   isTestNotification,
   latestCommitOf,
   mayHaveLostResult,
@@ -17,6 +20,7 @@ import {
   recordOfBody,
   requestedDeletions,
   type StoredHook,
+  type Subscription,
 } from './history.ts';
 
 /** A violation of a promise of the service, with the clause that it breaks. */
@@ -39,6 +43,8 @@ const rules = {
   'unexplained duplicate': ['C20', findUnexplainedDuplicates],
   'requested and not delivered': ['X3', findIgnoredRequests],
   'delivered after the end of the hook': ['C13', findDeliveriesAfterEnd],
+  'differs from the feed': ['X11', findFeedDifferences],
+  'delivered against the settings': ['X13', findIgnoredSettings],
   'hook state differs from the state table': ['C17', findStateTableViolations],
 } as const;
 
@@ -95,6 +101,8 @@ function findLostRecords({ calls, database }: History): string[] {
  */
 function findUndelivered(history: History): string[] {
   const { calls, arrivals, database } = history;
+  // The comparison with the feed finds them, too.
+  if (hasFeed(history)) return [];
   const causeOf = createCauseFinder(history);
   const delivered = new Set(
     arrivals.filter((one) => one.answer === 200).map((one) => `${one.path} ${recordOfBody(one.body)}`),
@@ -118,7 +126,8 @@ function findLeftPending({ database }: History): string[] {
 function findPhantomDeliveries({ calls, arrivals, database }: History): string[] {
   const deleted = requestedDeletions(calls);
   const hooks = new Set(database.hooks.map(({ address }) => address));
-  const exists = (record: string) => database.records.has(record) || deleted.has(record) || hooks.has(record);
+  const known = [database.records, deleted, hooks, database.otherRecords ?? new Set()];
+  const exists = (record: string) => known.some((records) => records.has(record));
   return arrivals.filter(({ body }) => !exists(recordOfBody(body))).map(({ path, body }) => `${path} ${body}`);
 }
 
@@ -143,6 +152,7 @@ function findMisdirected(history: History): string[] {
   const wrongUser = database.occurrences
     .filter((fact) => (causeOf(fact)?.userId ?? fact.userId) !== fact.userId)
     .map(({ kind, record, userId }) => `${kind} ${record} is of ${userId}`);
+  if (hasFeed(history)) return wrongUser;
   const wrongHook = arrivals
     .filter((one) => {
       const { path, body } = one;
@@ -178,14 +188,20 @@ function findUnexplainedDuplicates(history: History): string[] {
   const found = [
     ...Map.groupBy(
       arrivals.filter((one) => !isTestNotification(history, one)),
-      (one) => `${one.path} ${one.body}`,
+      (one) => `${one.path} ${one.about?.cursor ?? one.body}`,
     ),
   ]
     .filter(([, all]) => new Set(all.map(({ deliveryId }) => deliveryId)).size > 1)
     .map(([what, all]) => `${what} as ${[...new Set(all.map(({ deliveryId }) => deliveryId))].join(' and ')}`);
   for (const same of Map.groupBy(arrivals, (one) => `${one.path} ${one.deliveryId}`).values()) {
     const inOrder = same.toSorted((a, b) => a.at - b.at);
-    const requestTimes = callsAbout(calls, 'redeliver', inOrder[0]?.deliveryId ?? '').map(({ askedAt }) => askedAt);
+    const [first] = inOrder;
+    const requestTimes = [
+      ...callsAbout(calls, 'redeliver', first?.deliveryId ?? ''),
+      ...callsAbout(calls, 'replay', first?.path ?? '').filter(({ askedAt }) => askedAt >= (first?.at ?? 0)),
+    ]
+      .map(({ askedAt }) => askedAt)
+      .sort((a, b) => a - b);
     for (const [index, later] of inOrder.entries()) {
       const isOver = (one: Arrival) => one.answer === 200 || (one.answeredAt ?? Number.NEGATIVE_INFINITY) > later.at;
       const earlier = inOrder
@@ -201,7 +217,15 @@ function findUnexplainedDuplicates(history: History): string[] {
       const isRestored = callsAbout(calls, 'restore', later.path).some(
         ({ askedAt }) => isBetween(earlier, askedAt, later) && askedAt <= latestCommitOf(history, earlier),
       );
-      if (isLost || isRestored || hasTimedOutAfterPause(pauses, earlier)) continue;
+      // The result of an attempt to the former target changes nothing.
+      const isRetargeted = callsAbout(calls, 'change', later.path).some(
+        ({ query, askedAt, answeredAt = Number.POSITIVE_INFINITY }) =>
+          query !== undefined &&
+          earlier.at <= answeredAt &&
+          askedAt <= later.at &&
+          askedAt <= latestCommitOf(history, earlier),
+      );
+      if (isLost || isRestored || isRetargeted || hasTimedOutAfterPause(pauses, earlier)) continue;
       const request = requestTimes.findIndex((askedAt) => askedAt <= later.at);
       if (request < 0) found.push(describeDuplicate(history, earlier, later));
       // An attempt that was cut off by a crash or a pause does not use up the request.
@@ -225,7 +249,8 @@ function describeDuplicate({ crashes }: History, earlier: Arrival, later: Arriva
 }
 
 /** Finds requested tests and redeliveries that were not sent although their hook stayed live (X1, X3). */
-function findIgnoredRequests({ calls, arrivals, database }: History): string[] {
+function findIgnoredRequests(history: History): string[] {
+  const { calls, arrivals, database } = history;
   const byDelivery = Map.groupBy(arrivals, ({ deliveryId }) => deliveryId);
   const live = new Set(database.hooks.filter(({ endedReason }) => endedReason === null).map(({ path }) => path));
   const staysLive = (path: string, askedAt: number) =>
@@ -238,7 +263,23 @@ function findIgnoredRequests({ calls, arrivals, database }: History): string[] {
       if (answeredAt === undefined || deliveryId === '' || !staysLive(path, askedAt)) return false;
       return !all.some((one) => attemptEndOf(one) >= askedAt);
     })
-    .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`);
+    .map(({ did, deliveryId, askedAt }) => `${did} ${deliveryId} at ${askedAt}`)
+    .concat(findIgnoredReplays(history, staysLive));
+}
+
+/** Finds delivered deliveries that a replay has not sent again (X13). */
+function findIgnoredReplays(history: History, staysLive: (path: string, askedAt: number) => boolean): string[] {
+  const { calls, arrivals } = history;
+  const replays = calls.flatMap((call) => (call.did === 'replay' && call.answeredAt !== undefined ? [call] : []));
+  return replays
+    .filter(({ path, askedAt }) => staysLive(path, askedAt))
+    .flatMap(({ path, askedAt }) => {
+      const own = arrivals.filter((one) => one.path === path && !isTestNotification(history, one));
+      const isRepeated = (id: string) => own.some((one) => one.deliveryId === id && attemptEndOf(one) >= askedAt);
+      return own
+        .filter((one) => isDelivered(history, one, askedAt) && !isRepeated(one.deliveryId))
+        .map(({ deliveryId }) => `${path} ${deliveryId} at ${askedAt}`);
+    });
 }
 
 /** Finds attempts that started after the response to a DELETE, unless the hook was restored or created again (C13). */
@@ -258,6 +299,8 @@ function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
 const hasRecordedCall = (kind: string): boolean => isHookKind(kind) || isDeletionKind(kind);
 
+const isReopening = (kind: string): boolean => kind.startsWith('reopened_');
+
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
  * (C20).
@@ -267,7 +310,10 @@ export function findUnrequested(history: History): string[] {
   const causeOf = createCauseFinder(history);
   const deleted = requestedDeletions(calls);
   const known = database.occurrences.filter(({ kind }) => hasRecordedCall(kind));
-  const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(([, all]) => all.length > 1);
+  const reopened = new Set(database.occurrences.flatMap(({ kind, record }) => (isReopening(kind) ? [record] : [])));
+  const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(
+    ([, [one, other]]) => other !== undefined && !reopened.has(one?.record ?? ''),
+  );
   return [
     ...findStrayRecords(history),
     ...twice.map(([what]) => `${what} occurred twice`),
@@ -316,7 +362,7 @@ function findHookDifferences({ calls, database }: History): string[] {
       found.push(`${path} exists ${hooks.length} times, requested ${requests.length}`);
     if (hooks.length < acknowledged) found.push(`${path} exists ${hooks.length} times, acknowledged ${acknowledged}`);
     for (const hook of hooks) {
-      if (requests.length > 0 && !requests.some(({ kind, userId }) => kind === hook.kind && userId === hook.userId)) {
+      if (requests.length > 0 && !isAsRequested(calls, requests, hook)) {
         found.push(`${path} is of ${hook.kind} and of ${hook.userId}`);
       }
       found.push(...findEndDifferences(calls, hook));
@@ -325,7 +371,24 @@ function findHookDifferences({ calls, database }: History): string[] {
   return found;
 }
 
-function findEndDifferences(calls: History['calls'], { path, endedReason }: StoredHook): string[] {
+/** Whether a hook has the user and reports what was requested at last; a change without a response may be missing. */
+function isAsRequested(
+  calls: History['calls'],
+  requests: readonly (Subscription & { readonly userId: string })[],
+  hook: StoredHook,
+): boolean {
+  const changes = callsAbout(calls, 'change', hook.path)
+    .filter(({ subscription }) => subscription !== undefined)
+    .toSorted((a, b) => a.askedAt - b.askedAt);
+  const lastCertain = changes.findLastIndex(({ answeredAt }) => answeredAt !== undefined);
+  const changed = changes.slice(Math.max(0, lastCertain)).flatMap(({ subscription }) => subscription ?? []);
+  const possible: readonly Subscription[] = lastCertain < 0 ? [...requests, ...changed] : changed;
+  const fits = ({ kind, scope = 'own', projectId = '0' }: Subscription) =>
+    kind === hook.kind && scope === (hook.scope ?? 'own') && projectId === (hook.projectId ?? '0');
+  return requests.some(({ userId }) => userId === hook.userId) && possible.some(fits);
+}
+
+function findEndDifferences(calls: History['calls'], { path, userId, endedReason }: StoredHook): string[] {
   const ends = callsAbout(calls, 'unsubscribe', path);
   const restores = callsAbout(calls, 'restore', path);
   const never = Number.POSITIVE_INFINITY;
@@ -337,6 +400,8 @@ function findEndDifferences(calls: History['calls'], { path, endedReason }: Stor
   if (endedReason === 'deleted' && isUnexplained(false)) return [`${path} is deleted, and nobody requested that`];
   if (endedReason === 'user_deleted' && isUnexplained(true))
     return [`${path} is deleted with its user, who still exists`];
+  if (endedReason === 'role_lost' && !calls.some((call) => isRoleLoss(call, userId)))
+    return [`${path} is ended, and its user has not lost any role`];
   if (endedReason !== null) return [];
   const ended = ends.filter(({ answeredAt }) => answeredAt !== undefined);
   return ended

@@ -179,7 +179,7 @@ export class DeliveryChecker {
    * live hook.
    */
   checkEnd(endedReason: string | null): void {
-    const isEndedByClient = endedReason === 'deleted' || endedReason === 'user_deleted';
+    const isEndedByClient = ['deleted', 'user_deleted', 'role_lost'].includes(endedReason ?? '');
     if (isEndedByClient || this.#states === undefined) return;
     const fits = ({ status }: HookState) => (typeof status === 'number' ? null : status) === endedReason;
     if (this.#states.some(fits)) return;

@@ -53,8 +53,21 @@ export type ClientCall = {
       readonly above?: string;
     }
   | { readonly did: 'delete'; readonly record: string }
-  | { readonly did: 'subscribe'; readonly path: string; readonly kind: OccurrenceKind; readonly userId: string }
-  | { readonly did: 'restore'; readonly path: string }
+  | ({ readonly did: 'subscribe'; readonly path: string; readonly userId: string } & Subscription & FeedSpan)
+  | ({ readonly did: 'restore'; readonly path: string } & FeedSpan)
+  /** A change of a hook (X13). What is left out stays as it is. */
+  | ({
+      readonly did: 'change';
+      readonly path: string;
+      readonly subscription?: Subscription;
+      readonly enabled?: boolean;
+      /** Query of the new target, which tells it from the former targets of the hook. */
+      readonly query?: string;
+    } & FeedSpan)
+  /** Requests all finalized deliveries of a hook again. */
+  | { readonly did: 'replay'; readonly path: string }
+  /** A user becomes an admin, or stops being one (X11). */
+  | ({ readonly did: 'role'; readonly userId: string; readonly isAdmin: boolean } & FeedSpan)
   /** `withUser`: the hook ends because its user was deleted. */
   | { readonly did: 'unsubscribe'; readonly path: string; readonly withUser?: true }
   /** A requested test of a hook. `deliveryId` is known if there was a response. */
@@ -63,12 +76,29 @@ export type ClientCall = {
   | { readonly did: 'redeliver'; readonly deliveryId: string }
 );
 
+/** What a hook reports (X11): the kinds, separated by commas, or `*`; the scope `own` if none is given. */
+export type Subscription = {
+  readonly kind: string;
+  readonly scope?: 'own' | 'project' | 'account';
+  readonly projectId?: string;
+};
+
+/**
+ * The position of the feed when a change was requested, and when its response arrived: occurrences up to the first
+ * came before the change, and occurrences behind the second after it.
+ */
+export type FeedSpan = { readonly positionBefore?: number; readonly positionAfter?: number };
+
 /** One notification, as the receiver recorded it. */
 export type Arrival = {
   /** The hook, identified by the path of its target. */
   readonly path: string;
   readonly deliveryId: string;
   readonly body: string;
+  /** The headers that describe the occurrence (X11); undefined if the receiver records none. */
+  readonly about?: { readonly cursor: string; readonly kind: string; readonly fields: string };
+  /** Query of the target. */
+  readonly query?: string;
   /** Time at which the connection was accepted. */
   readonly at: number;
   /** Start of the attempt, if known. It is before `at`. */
@@ -90,16 +120,37 @@ export type Arrival = {
 export type DatabaseContent = {
   /** The word of each record, by its address. */
   readonly records: ReadonlyMap<string, string>;
-  readonly occurrences: readonly { readonly kind: string; readonly userId: string; readonly record: string }[];
+  readonly occurrences: readonly {
+    readonly kind: string;
+    readonly userId: string;
+    readonly record: string;
+    /** Its place in the feed; undefined if the run does not compare notifications with the feed. */
+    readonly place?: FeedPlace;
+  }[];
+  /** Addresses of records that no client creates. */
+  readonly otherRecords?: ReadonlySet<string>;
   readonly hooks: readonly StoredHook[];
   /** Pending deliveries of live hooks. */
   readonly pending: number;
 };
 
+/** What the feed says about an occurrence besides kind, user and record. */
+export type FeedPlace = {
+  readonly domain: string;
+  readonly position: number;
+  readonly projectId: string;
+  readonly previousProjectId: string;
+  /** Names of the changed fields, separated by commas. */
+  readonly fields: string;
+};
+
 export type StoredHook = {
   readonly path: string;
-  readonly kind: string;
   readonly userId: string;
+  readonly kind: string;
+  readonly scope?: string;
+  readonly projectId?: string;
+  readonly domain?: string;
   /** Reason for the end of the hook; null for a live hook. */
   readonly endedReason: string | null;
   /** Address of the hook itself, which a test notification names. */
@@ -129,7 +180,10 @@ export type Pause = { readonly from: number; readonly stoppedAt: number; readonl
  */
 export const recordOfBody = (body: string): string => /^\{"resource_url":"([^"\\]+)"\}$/.exec(body)?.[1] ?? '';
 
-type HookCall = Extract<ClientCall, { did: 'subscribe' | 'unsubscribe' | 'restore' | 'test' | 'redeliver' }>;
+type HookCall = Extract<
+  ClientCall,
+  { did: 'subscribe' | 'unsubscribe' | 'restore' | 'change' | 'replay' | 'test' | 'redeliver' }
+>;
 
 /** Indexes of lists of calls. A linear search for each notification would slow down the run under test. */
 const callIndexes = new WeakMap<readonly ClientCall[], ReadonlyMap<string, readonly HookCall[]>>();
@@ -149,6 +203,10 @@ const indexKeyOf = (call: HookCall): string => `${call.did} ${'path' in call ? c
 
 export type OccurrenceCall = Extract<ClientCall, { did: 'occur' }>;
 export type Occurrence = DatabaseContent['occurrences'][number];
+
+/** Whether a user was requested to stop being an admin. */
+export const isRoleLoss = (call: ClientCall, userId: string): boolean =>
+  call.did === 'role' && call.userId === userId && !call.isAdmin;
 
 export const occurrenceCalls = (calls: readonly ClientCall[]) =>
   calls.filter((call): call is OccurrenceCall => call.did === 'occur');
@@ -251,12 +309,57 @@ export function isTestNotification({ calls, database }: History, { path, body, a
  */
 export function findStateTableViolations(history: History): string[] {
   const arrivals = Map.groupBy(history.arrivals, ({ path }) => path);
-  return history.database.hooks.flatMap((hook) => replayHook(history, hook, arrivals.get(hook.path) ?? []));
+  return history.database.hooks.flatMap((hook) => {
+    const retargets = callsAbout(history.calls, 'change', hook.path)
+      .filter(({ query }) => query !== undefined)
+      .toSorted((a, b) => a.askedAt - b.askedAt);
+    // After a change without a response, the target is unknown.
+    const lost = retargets.findIndex(({ answeredAt }) => answeredAt === undefined);
+    const certain = lost < 0 ? retargets : retargets.slice(0, lost);
+    // The state begins anew with each target (X13).
+    return [undefined, ...certain].flatMap((retarget, index) => {
+      const own = (arrivals.get(hook.path) ?? []).filter(({ query = '' }) => query === (retarget?.query ?? ''));
+      return replayHook(history, hook, own, {
+        from: retarget?.askedAt ?? Number.NEGATIVE_INFINITY,
+        until: retargets[index]?.askedAt ?? Number.POSITIVE_INFINITY,
+      });
+    });
+  });
 }
 
-function replayHook(history: History, { path, endedReason }: StoredHook, arrivals: readonly Arrival[]): string[] {
+/** Whether a hook may have had the scope that only admins may use. */
+const mayNeedRole = (calls: readonly ClientCall[], { path, scope }: StoredHook): boolean =>
+  scope === 'account' ||
+  callsAbout(calls, 'subscribe', path).some((call) => call.scope === 'account') ||
+  callsAbout(calls, 'change', path).some((call) => call.subscription?.scope === 'account');
+
+/** Time in which a hook has one target, from the request for it until the request for the next one. */
+type TargetTime = { readonly from: number; readonly until: number };
+
+function replayHook(
+  history: History,
+  hook: StoredHook,
+  arrivals: readonly Arrival[],
+  { from, until }: TargetTime,
+): string[] {
   const { calls, crashes, waitsMs = [], maxResultDelayMs = 0, toWallTime = (at) => at } = history;
+  const { path, userId, endedReason } = hook;
   const checker = new DeliveryChecker({ waitsMs, toWallTime, isExact: maxResultDelayMs === 0 });
+  const ends = [
+    ...callsAbout(calls, 'unsubscribe', path),
+    ...(mayNeedRole(calls, hook) ? calls.filter((call) => isRoleLoss(call, userId)) : []),
+  ].filter(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt >= from);
+  const events = [
+    ...crashes.flatMap(({ at, fates }) => {
+      const status = fates.get(path);
+      return status === undefined ? [] : [{ at, run: () => checker.onCrashed(at, status) }];
+    }),
+    ...ends.map(({ askedAt }) => ({ at: Math.max(askedAt, from), run: () => checker.onDeletionRequested() })),
+    ...callsAbout(calls, 'restore', path).map(({ askedAt: at, answeredAt }) => ({
+      at,
+      run: () => checker.onRestored(answeredAt !== undefined),
+    })),
+  ];
   const steps = [
     ...arrivals.flatMap((one) => {
       const attempt = toAttempt(history, one);
@@ -265,21 +368,11 @@ function replayHook(history: History, { path, endedReason }: StoredHook, arrival
         { at: attempt.knownFrom, run: () => checker.onFinished(attempt) },
       ];
     }),
-    ...crashes.flatMap(({ at, fates }) => {
-      const status = fates.get(path);
-      return status === undefined ? [] : [{ at, run: () => checker.onCrashed(at, status) }];
-    }),
-    ...callsAbout(calls, 'unsubscribe', path).map(({ askedAt: at }) => ({
-      at,
-      run: () => checker.onDeletionRequested(),
-    })),
-    ...callsAbout(calls, 'restore', path).map(({ askedAt: at, answeredAt }) => ({
-      at,
-      run: () => checker.onRestored(answeredAt !== undefined),
-    })),
+    ...events.filter(({ at }) => at >= from && at < until),
+    ...(until === Number.POSITIVE_INFINITY ? [] : [{ at: until, run: () => checker.onDeletionRequested() }]),
   ];
   for (const { run } of steps.sort((a, b) => a.at - b.at)) run();
-  checker.checkEnd(endedReason);
+  if (until === Number.POSITIVE_INFINITY) checker.checkEnd(endedReason);
   return checker.faults.map((fault) => `${path} ${fault}`);
 }
 
@@ -308,9 +401,33 @@ function manualOf(history: History, one: Arrival): Attempt['manual'] {
   const isRequested = callsAbout(history.calls, 'redeliver', one.deliveryId).some(
     ({ askedAt, answeredAt = Number.POSITIVE_INFINITY }) => askedAt <= one.at && answeredAt > restoredAt,
   );
-  if (!isRequested) return 'no';
+  const replayed = replayOf(history, one);
+  if (!isRequested && replayed === 'no') return 'no';
+  if (!isRequested && replayed === 'perhaps') return 'perhaps';
   // A restore makes undelivered deliveries pending again, so this may be a scheduled attempt.
   return restoredAt > Number.NEGATIVE_INFINITY ? 'perhaps' : 'yes';
+}
+
+/** Whether the result 200 of an attempt was certainly committed at a time. */
+export const isDelivered = (history: History, one: Arrival, at: number): boolean =>
+  one.answer === 200 &&
+  latestCommitOf(history, one) <= at &&
+  !callsAbout(history.calls, 'change', one.path).some(
+    ({ query, askedAt, answeredAt = Number.POSITIVE_INFINITY }) =>
+      query !== undefined && one.at <= answeredAt && askedAt <= latestCommitOf(history, one),
+  ) &&
+  !history.crashes.some((crash) => crash.at >= one.at && crash.pending.has(one.deliveryId));
+
+/** Whether an attempt is part of a replay (X13): the delivery was delivered before, and perhaps before the replay. */
+function replayOf(history: History, one: Arrival): Attempt['manual'] {
+  const replays = callsAbout(history.calls, 'replay', one.path).filter(({ askedAt }) => askedAt <= one.at);
+  if (replays.length === 0) return 'no';
+  const earlier = history.arrivals.filter(
+    (other) => other.path === one.path && other.deliveryId === one.deliveryId && other.answer === 200,
+  );
+  if (earlier.some((other) => replays.some(({ askedAt }) => isDelivered(history, other, askedAt)))) return 'yes';
+  const isAfter = (other: Arrival, { answeredAt = Number.POSITIVE_INFINITY }: HookCall) => other.at <= answeredAt;
+  return earlier.some((other) => other !== one && replays.some((call) => isAfter(other, call))) ? 'perhaps' : 'no';
 }
 
 function effectOf(history: History, one: Arrival, manual: Attempt['manual']): Attempt['effect'] {

@@ -82,7 +82,7 @@ export async function pendingDeliveryIds(address: string): Promise<readonly stri
  */
 const NEITHER_PENDING_NOR_FINALIZED = `
   select hooks.hook_id, occurrences.position from occurrences
-  join hooks on hooks.user_id = occurrences.user_id and hooks.kind = occurrences.kind
+  join hooks on hooks.user_id = occurrences.user_id and hooks.events = occurrences.kind
   where not exists (select 1 from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id and pending_deliveries.position = occurrences.position)
     and not exists (select 1 from finalized_deliveries
       where finalized_deliveries.hook_id = hooks.hook_id and finalized_deliveries.position = occurrences.position)`;

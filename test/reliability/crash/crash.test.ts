@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { FeedEntry } from '../../../packages/sdk/src/index.ts';
+import { chosenStores } from '../../kit/service/stores.ts';
 import type { ClientCall } from '../checker/history.ts';
 import { smokeTest } from '../smoke.ts';
 import type { Unanswered } from '../workload/observers.ts';
@@ -9,6 +11,7 @@ import { kills } from './kill.ts';
 import { hookRemoval } from './retry-limit.ts';
 import { exitFaults, stops, unansweredFaults, wasNeverAccepted, wasSentAtIdleClose } from './sigterm.ts';
 import { syscallFaults } from './syscall-faults.ts';
+import { findDifferences, teamHooks } from './team-hooks.ts';
 
 smokeTest(kills);
 
@@ -63,6 +66,29 @@ test('a backup contains what was acknowledged before it, and nothing that was re
 });
 
 smokeTest(stops);
+
+smokeTest(teamHooks, chosenStores);
+
+test('a history that lacks an entry, has one more, or other fields differs from the feed', () => {
+  const entry = (cursor: string, kind: FeedEntry['kind'], fields: readonly string[] = []): FeedEntry => ({
+    ...{ cursor, kind, fields, resource_url: eventUrl(1), occurred_at: '2027-01-01 00:00:00' },
+    ...{ user_id: '1', project_id: '0', previous_project_id: '0' },
+  });
+  const feed = [entry('1', 'new_event'), entry('2', 'changed_event', ['due_date'])];
+  const received = [`1 new_event ${eventUrl(1)} -`, `2 changed_event ${eventUrl(1)} due_date`];
+  assert.deepEqual(findDifferences('/a', received, feed), []);
+  assert.equal(findDifferences('/a', received.slice(0, 1), feed).length, 1);
+  assert.equal(findDifferences('/a', received.slice(1), feed).length, 1);
+  assert.equal(findDifferences('/a', [...received, `3 new_event ${eventUrl(2)} -`], feed).length, 1);
+  assert.equal(
+    findDifferences(
+      '/a',
+      received.map((line) => line.replace('due_date', 'notes')),
+      feed,
+    ).length,
+    1,
+  );
+});
 
 const unansweredRequest = (askedAt: number, onReusedConnection = true): Unanswered => ({
   why: 'read ECONNRESET',

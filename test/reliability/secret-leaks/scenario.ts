@@ -19,6 +19,9 @@ import { createDatabaseWithPassword, LeakFixture, type NameValues, useCommands }
 /** Places that may contain targets and signing secrets, since the service needs them in plain text. */
 const PLAINTEXT_PLACES = ['the database', 'the backup', 'the export', 'the database of the import'];
 
+/** Places that may contain values of hook headers: exports do not. */
+const HEADER_PLACES = ['the database', 'the backup'];
+
 /** Places that may contain targets, since callers may read their own targets in responses. */
 const TARGET_PLACES = [...PLAINTEXT_PLACES, 'answers'];
 
@@ -61,6 +64,7 @@ export async function runScenario(store: TestStore, context: Cleanup, isFirst: b
   const owner = { key, domain };
   await useKeys(fixture, ask, owner, environment);
   const admin = await openStoreAt(context, database, { openAs: 'command' });
+  await useHookHeaders(fixture, ask, owner, target);
   await useTargets(fixture, ask, owner, target, baseUrl, admin);
   await signIn(fixture, ask, domain);
   await subscribe(fixture, ask, owner);
@@ -152,6 +156,87 @@ async function useKeys(
   fixture.registerSecret('a key that a command issued', key ?? '');
 }
 
+/** Bytes of a response that are kept (C21). A value across this limit is kept in part. */
+const KEPT_RESPONSE_BYTES = 1_024;
+
+/**
+ * Uses hooks with headers whose values are secrets (X11): valid and rejected ones, and targets that repeat them in
+ * their responses, as a whole, without the scheme, escaped, and cut off by the limit of what is kept.
+ */
+async function useHookHeaders(
+  fixture: LeakFixture,
+  ask: SendRequest,
+  owner: NameValues,
+  target: Target,
+): Promise<void> {
+  const secret = (what: string) => fixture.createSecret(`${what} in a header of a hook`, HEADER_PLACES);
+  const [bearer, quoted, spaced, user] = [
+    secret('a token'),
+    secret('a quoted token'),
+    secret('a token after a tab'),
+    secret('a password'),
+  ];
+  const basic = Buffer.from(`gateway:${user}`).toString('base64');
+  fixture.registerSecret('credentials in a header of a hook', basic, HEADER_PLACES);
+  const headers = {
+    authorization: `Bearer ${bearer}`,
+    'x-quoted': `"${quoted}"\\/`,
+    'x-spaced': `a\t \t${spaced}`,
+    'x-basic': `Basic ${basic}`,
+  };
+  const replies = (received: NameValues): readonly string[] => [
+    JSON.stringify(received),
+    `unknown token ${bearer}, unknown password ${user}`,
+    `?${new URLSearchParams(received)}&${encodeURIComponent(received['x-quoted'] ?? '')}`,
+    bearer.toUpperCase(),
+    ...[-30, -25, -22].map((start) => `${'.'.repeat(KEPT_RESPONSE_BYTES + start)}${bearer}`),
+    received['x-spaced'] ?? '',
+  ];
+  let number = 0;
+  target.setReplies((response, notification) => {
+    const all = replies(
+      Object.fromEntries(Object.keys(headers).map((name) => [name, String(notification.headers[name])])),
+    );
+    number += 1;
+    response.writeHead(500, { 'x-echo': bearer }).end(all[number % all.length]);
+  });
+  const created = await ask(owner, 'POST', '/v2/hooks', {
+    ...{ target_url: target.urlOf('/gateway'), events: ['*'], scope: 'account', name: 'Gateway' },
+    headers: { ...headers, authorization: 'Bearer replaced' },
+  });
+  const id = JSON.parse(created.text).id;
+  await ask(owner, 'PUT', `/v2/hooks/${id}`, { headers });
+  for (const wrong of [
+    { host: secretOf('a reserved header') },
+    { 'x-a': `${secretOf('an invalid header')}\n` },
+    secretOf('no header'),
+  ])
+    for (const [method, path] of [
+      ['POST', '/v2/hooks'],
+      ['PUT', `/v2/hooks/${id}`],
+    ] as const)
+      await ask(owner, method, path, { target_url: target.urlOf('/wrong'), events: ['*'], headers: wrong });
+  for (let test = 0; test < replies({}).length; test += 1) {
+    const tested = JSON.parse((await ask(owner, 'POST', `/v2/hooks/${id}/test`)).text).data;
+    await eventually(
+      async () => JSON.parse((await ask(owner, 'GET', `/v2/deliveries/${tested.id}`)).text).data.attempts.length,
+      (count) => count > 0,
+    );
+  }
+  await ask(owner, 'POST', '/v2/clients', { client_name: 'Gateway' });
+  await eventually(
+    async () => JSON.parse((await ask(owner, 'GET', `/v2/hooks/${id}`)).text).data.state,
+    (state) => state === 'ended',
+    20_000,
+  );
+  for (const path of ['/v2/hooks', `/v2/activity?hook_id=${id}`, `/v2/deliveries?hook_id=${id}`])
+    await ask(owner, 'GET', path);
+
+  function secretOf(what: string): string {
+    return fixture.createSecret(`${what} of a hook`);
+  }
+}
+
 async function useTargets(
   fixture: LeakFixture,
   ask: SendRequest,
@@ -179,7 +264,7 @@ async function useTargets(
   });
   for (const url of [well, failing, refusing, nowhere])
     await own.hooks.create({ target_url: url, event: 'new_client' });
-  const hooks = (await own.hooks.list()).data;
+  const hooks = (await own.hooks.list()).data.filter(({ name }) => name === '');
   for (const { id } of hooks) {
     fixture.registerSecret('a signing secret', (await own.hooks.createSecret(id)).secret, PLAINTEXT_PLACES);
     fixture.registerSecret(
@@ -191,7 +276,7 @@ async function useTargets(
   await own.clients.create({ client_name: 'Bells' });
   await eventually(
     () => own.hooks.list(),
-    ({ data }) => data.filter(({ state }) => state === 'ended').length === 3,
+    ({ data }) => data.filter(({ state }) => state === 'ended').length === 4,
     20_000,
   );
   // Alerts for owners are collected for half a minute; here they become due immediately.

@@ -34,7 +34,14 @@ export type ApiClientDeps = {
   readonly network: SimulatedNetwork;
   readonly baseUrl: string;
   readonly people: readonly SimulatedUser[];
+  /** Returns the feed position of an account, or undefined while no service runs. */
+  readonly feedPosition: (domain: string) => number | undefined;
+  /** Returns the number of lives of the service so far. A request of an earlier life gets no response. */
+  readonly lifeNumber: () => number;
 };
+
+/** Calls that change what hooks report. */
+const changesReports = (call: ClientCall): boolean => ['subscribe', 'restore', 'change', 'role'].includes(call.did);
 
 /** Common part of all clients: the users, the service, and the history of calls. */
 export class ApiClient {
@@ -44,15 +51,23 @@ export class ApiClient {
   readonly people: SimulatedUser[];
   /** Users who have been deleted, or may have been. */
   readonly deletedUsers: SimulatedUser[] = [];
+  /** Ids of members who have become admins. */
+  readonly admins = new Set<string>();
+  /** Users whose role is being changed, with the life of the service that got the request. */
+  readonly roleChanges = new Map<string, number>();
   readonly sendUnrecorded: SendRequest;
   readonly network: SimulatedNetwork;
   readonly random: SeededRandom;
   readonly baseUrl: string;
+  readonly lifeNumber: () => number;
+  readonly #feedPosition: (domain: string) => number | undefined;
   readonly #time: SimulatedTime;
   /** Number of requests of each call that were not rejected: they succeeded or got no response. */
   readonly #openAttempts = new Map<ClientCall, number>();
 
-  constructor({ send, time, random, network, baseUrl, people }: ApiClientDeps) {
+  constructor({ send, time, random, network, baseUrl, people, feedPosition, lifeNumber }: ApiClientDeps) {
+    this.#feedPosition = feedPosition;
+    this.lifeNumber = lifeNumber;
     this.sendUnrecorded = send;
     this.#time = time;
     this.random = random;
@@ -74,6 +89,7 @@ export class ApiClient {
   ): void {
     for (const call of calls) {
       if (!this.calls.includes(call)) this.calls.push(call);
+      if (changesReports(call)) Object.assign(call, { positionBefore: this.#feedPosition(who.domain) });
       this.#openAttempts.set(call, (this.#openAttempts.get(call) ?? 0) + 1);
     }
     this.sendUnrecorded(who, request, (answer) => {
@@ -86,7 +102,10 @@ export class ApiClient {
         return;
       }
       const answeredAt = this.#time.timestamp();
-      for (const call of calls) Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
+      for (const call of calls) {
+        Object.assign(call, { answeredAt: call.answeredAt ?? answeredAt });
+        if (changesReports(call)) Object.assign(call, { positionAfter: this.#feedPosition(who.domain) });
+      }
       done(answer);
     });
   }
@@ -108,6 +127,16 @@ export class ApiClient {
 
   randomOwner(domain?: string): SimulatedUser | undefined {
     return this.pick(this.people.filter((one) => one.role === 'owner' && one.domain === (domain ?? one.domain)));
+  }
+
+  /** Whether a user is an owner or an admin, or may have become one. */
+  mayBeAdmin({ role, userId }: SimulatedUser): boolean {
+    return role === 'owner' || this.admins.has(userId) || this.roleChanges.has(userId);
+  }
+
+  /** Whether the role of a user is being changed now. */
+  isChangingRole({ userId }: SimulatedUser): boolean {
+    return this.roleChanges.get(userId) === this.lifeNumber();
   }
 
   /** Returns a random element, or undefined for an empty list. */

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { isDeepStrictEqual } from 'node:util';
 import { localErrorOutcomes } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import { buildResourceUrl, type OccurrenceKind, resourceTypes } from '../../../src/delivery/outbox/event-kinds.ts';
 import { check, formatViolation } from '../checker/check.ts';
@@ -56,6 +57,9 @@ export function countEvents({ clients, network, stored, crashes }: FinalState): 
     'removed at a 401': ended('answered_401'),
     deleted: ended('deleted'),
     'ended with the user': ended('user_deleted'),
+    'ended with the role': ended('role_lost'),
+    'hooks changed': did('change'),
+    replays: did('replay'),
   };
 }
 
@@ -87,15 +91,11 @@ function toHistory({ clients, network, stored, crashes, times }: FinalState): Hi
 function findFeedDifferences({ readFeeds }: SimulatedClients, { feeds }: StoredState): string[] {
   return [...readFeeds].flatMap(([domain, seen]) => {
     const all = feeds.get(domain) ?? [];
-    const differs = seen.findIndex((one, index) => !isSame(one, all[index]));
+    const differs = seen.findIndex((one, index) => !isDeepStrictEqual(one, all[index]));
     return differs < 0
       ? []
       : [`${domain} read ${JSON.stringify(seen[differs])} at position ${differs + 1} of its feed`];
   });
-}
-
-function isSame(one: FeedEntry, other: FeedEntry | undefined): boolean {
-  return one.kind === other?.kind && one.record === other.record && one.userId === other.userId;
 }
 
 /** Finds stored attempts that were not made, or are stored twice (X3). */
@@ -130,9 +130,12 @@ const invariants = {
   'ended, and has its target': `select hook_id from hooks join targets using (hook_id) where date_ended is not null`,
   'ended, and asked for something': `select hook_id from hooks join manual_attempts using (hook_id) where date_ended is not null`,
   'pending, and told': 'select delivery_id from pending_deliveries join finalized_deliveries using (delivery_id)',
-  // Completions are unique, because no client reopens a completed record in the simulation.
+  // Completions are unique, except those of records that were reopened.
   'occurred twice': `select kind, record_id from occurrences where kind like 'new_%' or kind like 'completed_%'
-    group by kind, record_id having count(*) > 1`,
+    group by kind, record_id having count(*) > 1 and not exists (select 1 from occurrences as reopenings
+      where reopenings.record_id = occurrences.record_id
+        and reopenings.kind = replace(occurrences.kind, 'completed_', 'reopened_')
+        and reopenings.kind <> occurrences.kind)`,
   'task complete, and no occurrence': `select task_id from tasks where completed = 1 and task_id not in
     (select record_id from occurrences where kind = 'completed_task')`,
   'subtask complete, and no occurrence': `select subtask_id from subtasks where completed = 1 and subtask_id not in
@@ -146,7 +149,7 @@ const invariants = {
 export function readHookStatuses(database: DatabaseSync): ReadonlyMap<string, HookStatus> {
   const rows = queryRows(
     database,
-    `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted')`,
+    `select target, failures, ended_reason from hooks where ended_reason not in ('deleted', 'user_deleted', 'role_lost')`,
   );
   return new Map(rows.map((row) => [targetPath(row.target), statusOf(row)]));
 }
@@ -158,7 +161,7 @@ export function pendingDeliveryIds(database: DatabaseSync): ReadonlySet<string> 
 }
 
 /** An occurrence as the feed shows it. */
-type FeedEntry = { readonly kind: string; readonly record: string; readonly userId: string };
+type FeedEntry = DatabaseContent['occurrences'][number];
 
 /** Final content of a database, with the violations of its own invariants. */
 export type StoredState = DatabaseContent & {
@@ -205,12 +208,23 @@ export function readStoredState(database: DatabaseSync, baseUrl: string): Stored
       kind: String(row.kind),
       userId: String(row.user_id),
       record: buildResourceUrl(baseUrl, row.kind as OccurrenceKind, Number(row.record_id)),
+      place: {
+        domain: String(domain),
+        position: Number(row.position),
+        projectId: String(row.project_id),
+        // The feed shows a former project only if the record has left it.
+        previousProjectId: row.previous_project_id === row.project_id ? '0' : String(row.previous_project_id),
+        fields: String(row.fields ?? ''),
+      },
     }));
     facts.set(String(domain), occurrences);
   }
-  const hooks = queryRows(database, 'select * from hooks').map((row) => ({
+  const hooks = queryRows(database, 'select * from hooks join accounts using (account_id)').map((row) => ({
     path: targetPath(row.target),
-    kind: String(row.kind),
+    kind: String(row.events),
+    scope: String(row.scope),
+    projectId: String(row.project_id),
+    domain: String(row.domain),
     userId: String(row.user_id),
     endedReason: row.date_ended === null ? null : String(row.ended_reason),
     address: `${baseUrl}/v2/hooks/${row.hook_id}`,
@@ -227,5 +241,9 @@ export function readStoredState(database: DatabaseSync, baseUrl: string): Stored
       where outcome not in (${localErrorOutcomes.map((word) => `'${word}'`).join()}) group by delivery_id`,
   );
   const attempts = new Map(made.map((row) => [String(row.delivery_id), Number(row.count)]));
-  return { records, occurrences, hooks, pending: Number(pending?.pending), feeds: facts, attempts, violations };
+  const otherRecords = new Set(occurrences.map(({ record }) => record).filter((record) => record.includes('/users/')));
+  return {
+    ...{ records, occurrences, otherRecords, hooks, pending: Number(pending?.pending) },
+    ...{ feeds: facts, attempts, violations },
+  };
 }

@@ -1,13 +1,16 @@
-import type { Arrival, ClientCall } from '../checker/history.ts';
+import type { Arrival, ClientCall, DatabaseContent } from '../checker/history.ts';
 import { ApiClient, type ApiClientDeps } from './api-client.ts';
 import { HookClients } from './hooks.ts';
 import { KeyClients } from './keys.ts';
 import { RecordClients } from './records.ts';
 
+/** An entry that a client has read in the feed. */
+type ReadEntry = DatabaseContent['occurrences'][number];
+
 /** Users and programs that call the API at random and record the responses. */
 export class SimulatedClients {
   /** Feed entries that the follower of each account has read. */
-  readonly readFeeds = new Map<string, { kind: string; record: string; userId: string }[]>();
+  readonly readFeeds = new Map<string, ReadEntry[]>();
   readonly #client: ApiClient;
   readonly #records: RecordClients;
   readonly #hooks: HookClients;
@@ -18,15 +21,20 @@ export class SimulatedClients {
   constructor(deps: ApiClientDeps) {
     this.#client = new ApiClient(deps);
     const records = new RecordClients(this.#client);
-    const hooks = new HookClients(this.#client);
-    const keys = new KeyClients(this.#client, (who) => hooks.pathsOf(who));
+    const hooks = new HookClients(this.#client, (domain) => records.projectIdsOf(domain));
+    const keys = new KeyClients(
+      this.#client,
+      (who) => hooks.pathsOf(who),
+      (who) => hooks.isChanging(who),
+    );
     this.#records = records;
     this.#hooks = hooks;
     this.#actions = [
       [30, records.create],
       [2, records.flood],
       [8, records.complete],
-      [4, records.change],
+      [3, records.reopen],
+      [8, records.change],
       [5, records.delete],
       [4, records.retry],
       [3, records.list],
@@ -38,6 +46,9 @@ export class SimulatedClients {
       [5, hooks.restore],
       [4, hooks.test],
       [3, hooks.redeliver],
+      [10, hooks.change],
+      [2, hooks.replay],
+      [5, keys.changeRole],
       [2, keys.issue],
       [2, keys.revoke],
       [1, keys.deleteUser],
@@ -82,6 +93,11 @@ export class SimulatedClients {
     this.#hooks.redeliver();
   }
 
+  /** Enables all hooks, so that they send what they hold back. */
+  enableHooks(): void {
+    this.#hooks.enableAll();
+  }
+
   forgetIdempotencyKeys(): void {
     this.#records.forgetIdempotencyKeys();
   }
@@ -104,8 +120,16 @@ export class SimulatedClients {
       if (status !== 200 || this.#cursors.get(domain) !== after) return;
       const read = this.readFeeds.get(domain) ?? [];
       this.readFeeds.set(domain, read);
-      for (const { kind, resource_url, user_id } of json.data)
-        read.push({ kind, record: resource_url, userId: user_id });
+      for (const entry of json.data) {
+        const { kind, resource_url: record, user_id: userId, cursor, project_id: projectId } = entry;
+        const { previous_project_id: previousProjectId, fields } = entry;
+        read.push({
+          kind,
+          record,
+          userId,
+          place: { domain, position: Number(cursor), projectId, previousProjectId, fields: fields.join() },
+        });
+      }
       this.#cursors.set(domain, json.next);
     });
   }

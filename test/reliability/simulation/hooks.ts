@@ -1,4 +1,5 @@
-import type { Arrival } from '../checker/history.ts';
+import type { OccurrenceKind } from '../../../src/delivery/outbox/event-kinds.ts';
+import { type Arrival, isRoleLoss, type Subscription } from '../checker/history.ts';
 import type { ApiClient } from './api-client.ts';
 import { FORBIDDEN_ADDRESSES } from './network.ts';
 import { hookKinds } from './records.ts';
@@ -7,18 +8,55 @@ import type { SimulatedUser } from './seed-database.ts';
 type ClientHook = {
   readonly path: string;
   readonly who: SimulatedUser;
-  readonly target: string;
+  target: string;
   id: string | undefined;
-  isRestoring: boolean;
+  isEnabled: boolean;
+  /** Number of targets that the hook has had. */
+  targetCount: number;
+  /** Life of the service that got a restore or a change without a response so far. */
+  changedInLife: number | undefined;
 };
 
-/** Clients that create, end, restore and test hooks. */
+/** What a hook is to report, as a request body and as the checker knows it. */
+type SubscriptionRequest = {
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly subscription: Subscription;
+};
+
+/** A change of a hook; what is undefined stays as it is. */
+type HookChange = {
+  readonly subscribed?: SubscriptionRequest | undefined;
+  /** Query of the new target. */
+  readonly query?: string | undefined;
+  readonly enabled?: boolean | undefined;
+};
+
+/** Kinds of hooks with several kinds. */
+const severalKinds: readonly OccurrenceKind[] = [
+  ...(['new_task', 'new_event', 'changed_event', 'changed_task', 'changed_project', 'changed_user'] as const),
+  ...(['deleted_event', 'deleted_client', 'deleted_task', 'completed_task', 'completed_subtask'] as const),
+  ...(['reopened_task', 'reopened_subtask', 'assigned_project', 'assigned_task', 'assigned_subtask'] as const),
+];
+
+/** An interval that contains every delivery. */
+const ALWAYS = { from: '20200101', to: '20991231' };
+
+/** Clients that create, change, end, restore, test and replay hooks. */
 export class HookClients {
   readonly #client: ApiClient;
+  readonly #projectIdsOf: (domain: string) => readonly string[];
   readonly #hooks: ClientHook[] = [];
 
-  constructor(client: ApiClient) {
+  /** @param projectIdsOf returns the ids of the projects of an account */
+  constructor(client: ApiClient, projectIdsOf: (domain: string) => readonly string[]) {
     this.#client = client;
+    this.#projectIdsOf = projectIdsOf;
+  }
+
+  /** Whether a hook of a user is being created, changed or restored now. */
+  isChanging(who: SimulatedUser): boolean {
+    const life = this.#client.lifeNumber();
+    return this.#hooks.some((hook) => hook.who === who && hook.changedInLife === life);
   }
 
   /** Returns the paths of the hooks of a user. */
@@ -43,14 +81,102 @@ export class HookClients {
     const who = client.randomUser();
     const path = `/${this.#hooks.length + 1}`;
     const target = client.network.targetAt(path);
-    const hook: ClientHook = { path, who, target, id: undefined, isRestoring: false };
+    if (client.isChangingRole(who)) return;
+    const { body, subscription } = this.#randomSubscription(who);
+    const changedInLife = client.lifeNumber();
+    const hook: ClientHook = { path, who, target, id: undefined, isEnabled: true, targetCount: 1, changedInLife };
     this.#hooks.push(hook);
-    const kind = client.random.pick(hookKinds);
-    const body = { target_url: target, event: kind };
-    const call = client.newCall({ did: 'subscribe', path, kind, userId: who.userId });
-    client.sendRecorded(who, { method: 'POST', url: '/v2/hooks', body }, [call], ({ json }) => {
+    const call = client.newCall({ did: 'subscribe', path, userId: who.userId, ...subscription });
+    const request = { method: 'POST', url: '/v2/hooks', body: { target_url: target, ...body } } as const;
+    client.sendRecorded(who, request, [call], ({ json }) => {
       hook.id = String(json.id);
+      hook.changedInLife = undefined;
     });
+  };
+
+  /** Returns what a hook of a user reports: mostly one kind, as the specification has it (C11, X11). */
+  #randomSubscription(who: SimulatedUser): SubscriptionRequest {
+    const client = this.#client;
+    const { random } = client;
+    const first = random.pick(hookKinds);
+    if (random.integerBelow(2) === 0) return { body: { event: first }, subscription: { kind: first } };
+    const several = new Set([first, random.pick(severalKinds), random.pick(severalKinds), random.pick(severalKinds)]);
+    const events = random.integerBelow(2) === 0 ? ['*'] : [...several];
+    const kind = events.join();
+    const projectId = client.pick(this.#projectIdsOf(who.domain));
+    const isAdmin = client.mayBeAdmin(who);
+    const scopes = [
+      ...(['own'] as const),
+      ...(projectId === undefined ? [] : (['project', 'project'] as const)),
+      // A member who asks for the scope of admins is rejected.
+      ...(isAdmin || random.integerBelow(10) === 0 ? (['account', 'account'] as const) : []),
+    ];
+    const scope = random.pick(scopes);
+    return scope === 'project' && projectId !== undefined
+      ? { body: { events, scope, project_id: projectId }, subscription: { kind, scope, projectId } }
+      : { body: { events, scope }, subscription: { kind, scope, projectId: '0' } };
+  }
+
+  /** Changes what a hook reports, its target, or whether it is enabled (X13). */
+  readonly change = (): void => {
+    const client = this.#client;
+    const hook = client.pick(this.#knownHooks().filter((one) => this.#isSettled(one)));
+    if (hook === undefined) return;
+    const drawn = client.random.integerBelow(8);
+    const subscribed = drawn < 3 ? this.#randomSubscription(hook.who) : undefined;
+    const query = drawn === 2 || drawn === 3 ? `?target=${hook.targetCount + 1}` : undefined;
+    const enabled = drawn > 3 || drawn === 1 ? !hook.isEnabled : undefined;
+    this.#change(hook, { subscribed, query, enabled });
+  };
+
+  #change(hook: ClientHook, { subscribed, query, enabled }: HookChange): void {
+    const client = this.#client;
+    const target = query === undefined ? undefined : new URL(query, hook.target).href;
+    const { event, ...body } = subscribed?.body ?? {};
+    const call = client.newCall({
+      ...{ did: 'change', path: hook.path },
+      ...(subscribed === undefined
+        ? {}
+        : { subscription: { scope: 'own', projectId: '0', ...subscribed.subscription } }),
+      ...(query === undefined ? {} : { query }),
+      ...(enabled === undefined ? {} : { enabled }),
+    });
+    const changes = {
+      ...(event === undefined ? body : { events: [event], scope: 'own' }),
+      ...(target === undefined ? {} : { target_url: target }),
+      ...(enabled === undefined ? {} : { enabled: enabled ? 1 : 0 }),
+    };
+    hook.changedInLife = client.lifeNumber();
+    const onRejected = () => {
+      hook.changedInLife = undefined;
+    };
+    const onDone = () => {
+      hook.changedInLife = undefined;
+      if (target !== undefined) [hook.target, hook.targetCount] = [target, hook.targetCount + 1];
+      hook.isEnabled = enabled ?? hook.isEnabled;
+    };
+    client.sendRecorded(
+      hook.who,
+      { method: 'PUT', url: `/v2/hooks/${hook.id}`, body: changes },
+      [call],
+      onDone,
+      onRejected,
+    );
+  }
+
+  /** Enables all hooks, also those whose last change got no response. */
+  enableAll(): void {
+    for (const hook of this.#knownHooks())
+      if (!hook.isEnabled || hook.changedInLife !== undefined) this.#change(hook, { enabled: true });
+  }
+
+  readonly replay = (): void => {
+    const client = this.#client;
+    const hook = client.pick(this.#knownHooks());
+    if (hook === undefined) return;
+    const call = client.newCall({ did: 'replay', path: hook.path });
+    const request = { method: 'POST', url: `/v2/hooks/${hook.id}/replay`, body: ALWAYS } as const;
+    client.sendRecorded(hook.who, request, [call], () => undefined);
   };
 
   readonly subscribeForbidden = (): void => {
@@ -67,11 +193,14 @@ export class HookClients {
   /** Subscribes a second hook with the target of a live hook, which must be rejected even for another account (C12). */
   readonly subscribeTaken = (): void => {
     const client = this.#client;
-    const hook = client.pick(this.#hooks.filter(({ path, id }) => id !== undefined && !this.#mayHaveEnded(path)));
+    const isTaken = (hook: ClientHook) => hook.id !== undefined && this.#isSettled(hook) && !this.#mayHaveEnded(hook);
+    const hook = client.pick(this.#hooks.filter(isTaken));
     if (hook === undefined) return;
-    const body = { target_url: `${hook.target}#again`, event: 'new_event' };
+    const { target } = hook;
+    const body = { target_url: `${target}#again`, event: 'new_event' };
     client.sendUnrecorded(client.randomUser(), { method: 'POST', url: '/v2/hooks', body }, ({ status }) => {
-      if (status < 300 && !this.#mayHaveEnded(hook.path)) client.violations.push(`${hook.target} was accepted twice`);
+      const isStillTaken = this.#isSettled(hook) && hook.target === target && !this.#mayHaveEnded(hook);
+      if (status < 300 && isStillTaken) client.violations.push(`${target} was accepted twice`);
     });
   };
 
@@ -83,7 +212,7 @@ export class HookClients {
     const hook = client.pick(client.random.integerBelow(4) > 0 ? busy : this.#knownHooks());
     if (hook === undefined) return;
     const who = client.random.integerBelow(4) > 0 ? hook.who : client.randomUser();
-    const mayEnd = who === hook.who || (who.role === 'owner' && who.domain === hook.who.domain);
+    const mayEnd = who === hook.who || (client.mayBeAdmin(who) && who.domain === hook.who.domain);
     const calls = mayEnd ? [client.newCall({ did: 'unsubscribe', path: hook.path })] : [];
     client.sendRecorded(who, { method: 'DELETE', url: `/v2/hooks/${hook.id}` }, calls, () => {
       if (!mayEnd) client.violations.push(`${who.domain} ${who.userId} ended ${hook.path} of ${hook.who.userId}`);
@@ -122,23 +251,30 @@ export class HookClients {
   }
 
   /** Whether the hook may have ended, because of a response other than 200 or a request to end it. */
-  #mayHaveEnded(path: string): boolean {
-    const isEnding = this.#client.calls.some((call) => call.did === 'unsubscribe' && call.path === path);
+  #mayHaveEnded({ path, who }: ClientHook): boolean {
+    const isEnding = this.#client.calls.some(
+      (call) => (call.did === 'unsubscribe' && call.path === path) || isRoleLoss(call, who.userId),
+    );
     return isEnding || this.#client.network.arrivals.some((one) => one.path === path && one.answer !== 200);
   }
 
+  /** Whether no change of the hook or of the role of its user is in progress or got lost. */
+  #isSettled({ who, changedInLife }: ClientHook): boolean {
+    return changedInLife === undefined && !this.#client.isChangingRole(who);
+  }
+
   #restore(hook: ClientHook | undefined): void {
-    if (hook === undefined || hook.isRestoring) return;
+    if (hook === undefined || !this.#isSettled(hook)) return;
     const client = this.#client;
     const url = `/v2/hooks/${hook.id}`;
-    hook.isRestoring = true;
+    hook.changedInLife = client.lifeNumber();
     client.sendUnrecorded(hook.who, { method: 'GET', url }, ({ json }) => {
-      hook.isRestoring = false;
-      if (json?.data?.state !== 'ended') return;
-      hook.isRestoring = true;
+      hook.changedInLife = undefined;
+      if (json?.data?.state !== 'ended' || client.isChangingRole(hook.who)) return;
+      hook.changedInLife = client.lifeNumber();
       const call = client.newCall({ did: 'restore', path: hook.path });
       const onFinished = () => {
-        hook.isRestoring = false;
+        hook.changedInLife = undefined;
         client.network.releaseDeliveries(hook.path);
       };
       client.sendRecorded(hook.who, { method: 'POST', url: `${url}/restore` }, [call], onFinished, onFinished);

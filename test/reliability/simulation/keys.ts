@@ -7,12 +7,21 @@ type IssuedKey = { readonly who: SimulatedUser; readonly id: string; readonly ke
 export class KeyClients {
   readonly #client: ApiClient;
   readonly #hooksOf: (who: SimulatedUser) => readonly string[];
+  readonly #isBusy: (who: SimulatedUser) => boolean;
   readonly #keys: IssuedKey[] = [];
 
-  /** @param hooksOf returns the paths of a user's hooks */
-  constructor(client: ApiClient, hooksOf: (who: SimulatedUser) => readonly string[]) {
+  /**
+   * @param hooksOf returns the paths of a user's hooks
+   * @param isBusy whether a change of such a hook is in progress
+   */
+  constructor(
+    client: ApiClient,
+    hooksOf: (who: SimulatedUser) => readonly string[],
+    isBusy: (who: SimulatedUser) => boolean,
+  ) {
     this.#client = client;
     this.#hooksOf = hooksOf;
+    this.#isBusy = isBusy;
   }
 
   readonly issue = (): void => {
@@ -49,6 +58,30 @@ export class KeyClients {
       this.#keys.push({ who, id: '0', key: who.key, revoked: true });
     });
   };
+
+  /** Makes a member an admin, or an admin a member: hooks with scope account then end (X11). */
+  readonly changeRole = (): void => {
+    const client = this.#client;
+    const who = client.pick(client.people.filter(({ role }, index) => role === 'member' && index % 3 === 1));
+    const owner = who && client.randomOwner(who.domain);
+    if (who === undefined || owner === undefined || this.#isBusy(who) || this.#hasUnknownRole(who)) return;
+    const isAdmin = !client.admins.has(who.userId);
+    const call = client.newCall({ did: 'role', userId: who.userId, isAdmin });
+    client.roleChanges.set(who.userId, client.lifeNumber());
+    const finish = (isDone: boolean) => () => {
+      client.roleChanges.delete(who.userId);
+      if (isDone) client.admins[isAdmin ? 'add' : 'delete'](who.userId);
+    };
+    const request = {
+      method: 'PUT',
+      url: `/v2/users/${who.userId}`,
+      body: { role: isAdmin ? 'admin' : 'member' },
+    } as const;
+    client.sendRecorded(owner, request, [call], finish(true), finish(false));
+  };
+
+  /** Whether a change of the role got no response. */
+  #hasUnknownRole = ({ userId }: SimulatedUser): boolean => this.#client.roleChanges.has(userId);
 
   /** Uses a revoked key, which must be rejected (C1). */
   readonly useRevokedKey = (): void => {

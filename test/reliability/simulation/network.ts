@@ -272,10 +272,17 @@ export class SimulatedNetwork {
     else unacknowledged.push(arrival);
   }
 
-  #arrive({ target, deliveryId, body }: AttemptRequest, began: number): OpenNotification['arrival'] {
-    const path = new URL(target).pathname;
+  #arrive({ target, deliveryId, body, headers = [] }: AttemptRequest, began: number): OpenNotification['arrival'] {
+    const { pathname: path, search: query } = new URL(target);
     const at = this.#time.timestamp();
-    const arrival = { path, deliveryId, body, began, at, answeredAt: undefined, answer: undefined };
+    const header = (name: string) => headers[headers.indexOf(name) + 1] ?? '-';
+    const hasFields = headers.includes('webhook-fields');
+    const about = {
+      cursor: headers.includes('webhook-cursor') ? header('webhook-cursor') : '',
+      kind: header('webhook-event'),
+      fields: hasFields ? header('webhook-fields') : '-',
+    };
+    const arrival = { path, query, deliveryId, body, about, began, at, answeredAt: undefined, answer: undefined };
     this.arrivals.push(arrival);
     this.onArrival(arrival);
     return arrival;

@@ -37,8 +37,13 @@ type CreatedRecord = {
   readonly parent: CreatedRecord | undefined;
   isParent: boolean;
   isDeleted: boolean;
-  completion: 'none' | 'asked' | 'done';
+  completion: 'none' | 'asked' | 'done' | 'reopened';
 };
+
+const idOf = ({ url }: CreatedRecord): string => url.split('/').at(-1) ?? '';
+
+const hasCompletion = ({ completion }: CreatedRecord, ...states: CreatedRecord['completion'][]): boolean =>
+  states.includes(completion);
 
 /** Clients that create, complete, change, delete and list records. */
 export class RecordClients {
@@ -117,13 +122,13 @@ export class RecordClients {
    */
   readonly complete = (): void => {
     const client = this.#client;
-    const of = ({ completion }: CreatedRecord, ...states: CreatedRecord['completion'][]) => states.includes(completion);
+    const of = hasCompletion;
     const under = (task: CreatedRecord) => this.#createdRecords.filter(({ parent }) => parent === task);
     const one = client.pick(
       this.#createdRecords.filter((made) => {
-        if (made.isDeleted || of(made, 'asked')) return false;
+        if (made.isDeleted || of(made, 'asked', 'reopened')) return false;
         if (made.resourceType === 'subtask') return made.parent === undefined || of(made.parent, 'none');
-        return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked'));
+        return made.resourceType === 'task' && !under(made).some((below) => of(below, 'asked', 'reopened'));
       }),
     );
     if (one === undefined) return;
@@ -150,12 +155,46 @@ export class RecordClients {
     client.sendRecorded(who, request, calls, setCompletion('done'), setCompletion('none'));
   };
 
-  readonly change = (): void => {
-    const one = this.#client.pick(this.#createdRecords.filter(({ isDeleted }) => !isDeleted));
+  /** Reopens a completed record. It is not completed again, so that each completion has one request. */
+  readonly reopen = (): void => {
+    const client = this.#client;
+    const one = client.pick(this.#createdRecords.filter((made) => !made.isDeleted && hasCompletion(made, 'done')));
     if (one === undefined) return;
-    const body = { notes: 'changed', description: 'changed' };
-    this.#client.sendUnrecorded(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+    one.completion = 'reopened';
+    client.sendUnrecorded(one.who, { method: 'PUT', url: one.url, body: { resume: 1 } }, () => undefined);
   };
+
+  /** Changes texts of a record, assigns users, or moves the record to another project. */
+  readonly change = (): void => {
+    const client = this.#client;
+    const one = client.pick(this.#createdRecords.filter(({ isDeleted }) => !isDeleted));
+    if (one === undefined) return;
+    const text = `changed ${client.random.integerBelow(3)}`;
+    const bodies: Record<string, unknown>[] = [{ notes: text, description: text }, { description: text }];
+    const user = client.pick(client.people.filter(({ domain }) => domain === one.who.domain));
+    if (user !== undefined && !['event', 'client'].includes(one.resourceType))
+      bodies.push({ users: [user.userId] }, { users: [user.userId], description: text });
+    const project = client.pick(this.#projectsOf(one.who.domain));
+    if (project !== undefined && ['event', 'task'].includes(one.resourceType)) {
+      const project_id = idOf(project);
+      bodies.push({ project_id }, { project_id, description: text });
+    }
+    const body = client.random.pick(bodies);
+    // The project cannot be deleted any more, because the deletion would include the task.
+    if ('project_id' in body && project !== undefined && one.resourceType === 'task') project.isParent = true;
+    client.sendUnrecorded(one.who, { method: 'PUT', url: one.url, body }, () => undefined);
+  };
+
+  /** Returns the ids of the projects of an account. */
+  projectIdsOf(domain: string): readonly string[] {
+    return this.#projectsOf(domain).map(idOf);
+  }
+
+  #projectsOf(domain: string): CreatedRecord[] {
+    return this.#createdRecords.filter(
+      (made) => made.resourceType === 'project' && !made.isDeleted && made.who.domain === domain,
+    );
+  }
 
   readonly delete = (): void => {
     const client = this.#client;

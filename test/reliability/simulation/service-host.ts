@@ -62,6 +62,15 @@ export class ServiceHost {
     this.#deps = deps;
   }
 
+  get isUp(): boolean {
+    return !this.#life.isDead;
+  }
+
+  /** Number of lives so far. */
+  get lifeNumber(): number {
+    return this.#life.number;
+  }
+
   /** Number of unanswered requests. */
   get pending(): number {
     return this.#pending;

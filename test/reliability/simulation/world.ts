@@ -39,6 +39,9 @@ const MIN_JUMP_MS = 10_000;
 /** Minimum time by which the clock is set far ahead: longer than any retention or backoff. */
 const MIN_FAR_AHEAD_MS = 100 * 24 * 3_600_000;
 
+/** Selects the feed position of the account with the domain that follows. */
+const POSITION_OF = 'select position from positions join accounts using (account_id) where domain =';
+
 /** Result of one seed. */
 export type SeedOutcome = {
   readonly seed: number;
@@ -106,6 +109,8 @@ class SimulatedWorld {
       network,
       baseUrl: BASE_URL,
       people: template.people,
+      feedPosition: (domain) => (this.#host.isUp ? disk.countRows(`${POSITION_OF} '${domain}'`) : undefined),
+      lifeNumber: () => this.#host.lifeNumber,
     });
     writeFileSync(disk.path, template.bytes);
   }
@@ -270,12 +275,27 @@ class SimulatedWorld {
     return this.#host.stop(() => this.#random.integerBelow(3) > 0 && this.#answer(), crashAfter);
   }
 
+  /** Enables all hooks and waits for the responses. */
+  async #enableHooks(): Promise<void> {
+    const settle = async () => {
+      for (let rounds = 0; this.#host.pending > 0; rounds += 1) {
+        await waitTicks(TICKS_PER_INSTANT);
+        if (rounds > 3) await this.#advance();
+        if (rounds > MAX_ROUNDS) throw new Error('requests are never answered');
+      }
+    };
+    await settle();
+    this.#clients.enableHooks();
+    await settle();
+  }
+
   /** Ends all faults, waits until everything is delivered, and returns the time from which on nothing fails. */
   async #endFaults(): Promise<number> {
     this.#faults.disarmAll();
     this.#disk.unlock();
     await this.#host.untilUp();
     if (this.#aheadMs > 0) this.#toggleClockFarAhead();
+    await this.#enableHooks();
     const calmFrom = this.#time.timestamp();
     const isOver = () => this.#untilDelivered(COUNT_UNDELIVERED, MAX_ROUNDS, () => this.#advance());
     // When these deliveries arrive, writes that the last fault had delayed are committed as well.

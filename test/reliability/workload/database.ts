@@ -61,7 +61,7 @@ export function readDatabase(address: string, base: string): Promise<DatabaseCon
       })),
       hooks: (await query('select * from hooks order by hook_id')).map((row) => ({
         path: targetPath(row),
-        kind: String(row.kind),
+        kind: String(row.events),
         userId: String(row.user_id),
         endedReason: row.date_ended === null ? null : String(row.ended_reason),
       })),

@@ -191,6 +191,45 @@ for (const { test, testService } of everyStore) {
       assert.equal((await carillon.call(narrow, 'PUT', `/v2/hooks/${id}`, change)).json.code, 'not_permitted');
   });
 
+  test('X11 X13 a hook with a new subscription reports only that, also of what it misses until it is restored', async (t) => {
+    const { owner, member } = await createTeam();
+    const { project, other } = await workAs(owner);
+    const [changed, narrowed] = [await startTarget(t), await startTarget(t)];
+    const id = await createHook(owner, { target_url: changed.url, events: ['*'], scope: 'account' });
+    const { project_id } = project;
+    const events = ['new_event', 'new_task', 'changed_task'];
+    await putHook(owner, id, { events, scope: 'project', project_id });
+    const permissions = ['hooks:read', 'hooks:write', 'events:read'] as const;
+    const narrow = await carillon.createKey(owner, { permissions });
+    const narrowId = await createHook(narrow, { target_url: narrowed.url, events: ['*'], scope: 'account' });
+    const start = (await readFeed(owner)).length;
+    const work = async () => {
+      await member.carillon.events.create(event);
+      await member.carillon.events.create({ ...event, project_id });
+      const { task_id } = await member.carillon.tasks.create(project_id, { task_name: 'Cast' });
+      await member.carillon.tasks.update(task_id, { project_id: other.project_id });
+      await member.carillon.clients.create({ client_name: 'Foundry' });
+    };
+    const assertBothReceived = async () => {
+      const entries = (await readFeed(owner)).slice(start);
+      const isIn = (one: FeedEntry) => [one.project_id, one.previous_project_id].includes(project_id);
+      await assertReceived(
+        changed,
+        entries.filter((one) => isIn(one) && events.includes(one.kind)),
+      );
+      await assertReceived(
+        narrowed,
+        entries.filter(({ kind }) => kind.endsWith('_event')),
+      );
+    };
+    await work();
+    await assertBothReceived();
+    for (const ended of [id, narrowId]) await owner.carillon.hooks.delete(ended);
+    await work();
+    for (const ended of [id, narrowId]) await owner.carillon.hooks.restore(ended);
+    await assertBothReceived();
+  });
+
   test('X13 a hook gets a new target: failures go back to 0, and the old target receives nothing more', async (t) => {
     const { owner } = await createTeam();
     const [old, fresh] = [await startTarget(t, 500), await startTarget(t)];
