@@ -37,6 +37,12 @@ export type Occurrence = {
   readonly record_id: string;
   /** The user who caused the occurrence. */
   readonly user_id: string;
+  /** The project of the record, or the project itself; `"0"` for none. */
+  readonly project_id: string;
+  /** The project that the record left with this change; `"0"` for none. */
+  readonly previous_project_id: string;
+  /** Names of the changed fields, for kinds that begin with `changed_`; otherwise empty. */
+  readonly fields: readonly string[];
   /** When the occurrence happened, UTC. */
   readonly occurred_at: DateText;
   /** Deliveries of the occurrence to hooks, for at most 1000 hooks. */
