@@ -14,7 +14,6 @@ export const serviceErrorCodes = [
   'too_many_hooks', // 409: the account has reached its quota of live hooks
   'hook_disabled', // 409: the hook is disabled (X13)
   'hook_ended', // 409: the hook has ended (X3)
-  'hook_disabled', // 409: the hook is disabled (X13)
   'last_owner', // 409: the account would be left without an owner (X7)
   'email_taken', // 409: another user has this e-mail address
   'domain_taken', // 409: another account has this domain
