@@ -102,7 +102,6 @@ const LONG_ONES: Readonly<Record<string, string>> = {
   'src/app.ts: createApp': 'composition of the HTTP app, in order',
   'src/server.ts: startService': 'composition of the service, in order',
   'src/metrics.ts: createMetrics': 'the table of all metrics',
-  'src/http/server/resource-limits.ts: constructor': 'composition of the limits, in order',
   'src/delivery/transport/attempt.ts: sendWebhook': 'one exchange, whose callbacks share its state',
   'src/store/sqlite/open.ts: createStore': 'composition of the store',
   'src/store/postgres/open.ts: createStore': 'composition of the store',
