@@ -50,6 +50,9 @@ for (const { test, testService } of stores) {
       resource_url: `${carillon.baseUrl}/v2/events/${event_id}`,
       record_id: event_id,
       user_id: owner.userId,
+      project_id: '0',
+      previous_project_id: '0',
+      fields: [],
       occurred_at: '2025-05-01 12:00:00',
       deliveries: [delivery],
     });
@@ -68,6 +71,26 @@ for (const { test, testService } of stores) {
       date_finalized: '2025-05-01 12:00:00',
       fetched_at: NEVER,
     });
+  });
+
+  test('an entry shows the changed fields, the project and the project that the record left', async (t) => {
+    const { owner, list } = await setUp(t);
+    const [from, to] = [
+      await owner.carillon.projects.create({ project_name: 'From' }),
+      await owner.carillon.projects.create({ project_name: 'To' }),
+    ];
+    const { event_id } = await owner.carillon.events.create({
+      event_name: 'Launch',
+      project_id: from.project_id,
+      ...day,
+    });
+    await owner.carillon.events.update(event_id, { project_id: to.project_id, event_name: 'Landing' });
+    const [entry] = await list({ kind: ['changed_event', 'deleted_event'], project_id: from.project_id });
+    assert.deepEqual(
+      [entry?.kind, entry?.project_id, entry?.previous_project_id],
+      ['changed_event', to.project_id, from.project_id],
+    );
+    assert.deepEqual(entry?.fields.toSorted(), ['event_name', 'project_id']);
   });
 
   test('a delivery shows the fetch of its record, also one before the 200 and one of a record fetched earlier', async (t) => {
