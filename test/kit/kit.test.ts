@@ -45,3 +45,35 @@ test('the same port is never returned to two callers before one of them listens'
     returnedPorts.add(port);
   }
 });
+
+test('in a group of files, a failed test, import and hook fail the run, and the other files still run', (t) => {
+  const folder = createTemporaryFolder(t);
+  const sources = {
+    fails: `import { test } from 'node:test'; test('fails', () => { throw new Error('no'); }); test('second', () => {});`,
+    breaks: `import { test } from 'node:test'; import './none.mjs'; test('unseen', () => {});`,
+    leaks: `import { after, test } from 'node:test'; after(() => { throw new Error('kept'); }); test('third', () => {});`,
+    hangs: `import { test } from 'node:test'; test('hangs', { timeout: 100 }, () => new Promise(() => {}));`,
+    holds: `import { test } from 'node:test'; test('last', () => {});`,
+  };
+  const paths = Object.entries(sources).map(([name, source]) => {
+    const path = join(folder, `${name}.mjs`);
+    writeFileSync(path, source);
+    return path;
+  });
+  const file = join(folder, 'group.test.mjs');
+  const group = new URL('group.ts', import.meta.url).href;
+  writeFileSync(file, `import { runFiles } from '${group}'; runFiles(${JSON.stringify(paths)});`);
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+  const ran = spawnSync(process.execPath, ['--import', preload, '--test', '--test-reporter=tap', file], {
+    env: environment,
+    encoding: 'utf8',
+  });
+  assert.equal(ran.status, 1);
+  const results = [...ran.stdout.matchAll(/^ *((?:not )?ok) \d+ - (?:.*\/)?([\w.]+)/gm)].map(
+    ([, ok, name]) => `${ok} ${name}`,
+  );
+  assert.deepEqual(results, [
+    ...['not ok fails', 'ok second', 'not ok fails.mjs', 'not ok breaks.mjs', 'ok third', 'not ok leaks.mjs'],
+    ...['not ok hangs', 'not ok hangs.mjs', 'ok last', 'ok holds.mjs'],
+  ]);
+});
