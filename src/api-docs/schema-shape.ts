@@ -69,10 +69,13 @@ function formatJsLiteral(value: unknown): string {
 }
 
 /** Creates the example body of a route: its required fields, or its first field if no field is required. */
-function createExampleBody({ bodySchema }: Route): Readonly<Record<string, unknown>> | undefined {
+function createExampleBody(route: Route): Readonly<Record<string, unknown>> | undefined {
+  const { bodySchema } = route;
   if (bodySchema === undefined) return undefined;
   const fields = Object.entries(propertiesOf(bodySchema));
-  const requiredFields = fields.filter(([name]) => requiredNamesOf(bodySchema).includes(name));
+  // A hook needs `event` or `events`, so neither is required by the schema.
+  const requiredNames = [...requiredNamesOf(bodySchema), ...(route.method === 'POST' ? ['event'] : [])];
+  const requiredFields = fields.filter(([name]) => requiredNames.includes(name));
   const exampleFields = requiredFields.length > 0 ? requiredFields : fields.slice(0, 1);
   return Object.fromEntries(exampleFields.map(([name, schema]) => [name, createExampleValue(name, schema)]));
 }
@@ -85,6 +88,7 @@ function createExampleValue(name: string, schema: JsonSchema): unknown {
   if (name === 'email') return 'office@example.com';
   if (name === 'permissions') return ['events:read'];
   if (name === 'seconds') return 3_600;
+  if (name === 'from' || name === 'to') return name === 'from' ? '20270301' : '20270302';
   if (String(schema.format).startsWith('calendar-')) return name === 'start_date' ? '20270301' : '20270302';
   return 'Launch';
 }

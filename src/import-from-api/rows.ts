@@ -180,12 +180,13 @@ function toRawRecord(value: unknown): RawRecord {
   return isRawRecord(value) ? value : {};
 }
 
-/** A hook at the source. */
+/** A hook at the source. Sources without `events` and `scope` have hooks of one kind, for what their user causes. */
 export type SourceHook = {
+  /** The only kind; empty for several. */
   readonly event: string;
   readonly target_url: string;
-  readonly events?: readonly string[];
-  readonly scope?: string;
+  readonly events?: unknown;
+  readonly scope?: unknown;
 };
 
 /** Maximum number of hooks that are read from a source, so that reading ends even if the list never does. */

@@ -41,9 +41,9 @@ async function createHook(
   hook: SourceHook,
   { host, baseUrl, allowTargets }: Config,
 ): Promise<void> {
-  // Sources without X11 name one kind in `event`. The project of a hook has another id here.
-  const { target_url, event, events = [event], scope = 'own' } = hook;
-  const hookFields = hookBodySpec.parse({ target_url, events, scope });
+  const { target_url, event, events, scope = 'own' } = hook;
+  if (scope !== 'own') throw new CliError([`its scope is ${scope}`]);
+  const hookFields = hookBodySpec.parse(event === '' ? { target_url, events } : { target_url, event });
   const isLoopbackAllowed = isLoopback(host) && (baseUrl === undefined || isLoopback(new URL(baseUrl).hostname));
   const guard = createSsrfGuard({
     resolve: createResolver({ clock: systemClock }),

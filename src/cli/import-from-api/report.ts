@@ -107,10 +107,12 @@ function formatRemainingChanges({ reading: { changed } }: ImportAccountResult): 
  */
 function formatHooks({ hooks, accountResult }: ImportResult): string[] {
   return (hooks ?? []).map((hook) => {
-    const { event, target_url } = hook;
+    const { event, target_url, scope = 'own' } = hook;
+    const kinds = event || String(hook.events);
     if ('created' in hook)
-      return hook.created ? `hook: ${event} ${target_url}` : `no hook: ${event} ${target_url}: ${hook.reason}`;
-    return `hook not created: carillon hooks create --domain ${accountResult.domain} --event ${quoteForShell(event)} --target-url ${quoteForShell(target_url)}`;
+      return hook.created ? `hook: ${kinds} ${target_url}` : `no hook: ${kinds} ${target_url}: ${hook.reason}`;
+    const scopeFlag = scope === 'own' ? '' : ` --scope ${quoteForShell(String(scope))}`;
+    return `hook not created: carillon hooks create --domain ${accountResult.domain} --event${event === '' ? 's' : ''} ${quoteForShell(kinds)}${scopeFlag} --target-url ${quoteForShell(target_url)}`;
   });
 }
 

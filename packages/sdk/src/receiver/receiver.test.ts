@@ -771,7 +771,11 @@ async function reconcile(
   t: TestContext,
   hooks: readonly Partial<Hook>[],
   subscription: Subscription,
-  options: { readonly createsMissingHooks?: boolean; readonly isOldService?: boolean } = {},
+  options: {
+    readonly createsMissingHooks?: boolean;
+    readonly isOldService?: boolean;
+    readonly refusedField?: string;
+  } = {},
 ) {
   const { baseUrl, scripts } = await startService(t);
   const changes: unknown[] = [];
@@ -785,7 +789,7 @@ async function reconcile(
       return json(response, 400, {
         code: 'invalid_input',
         message: '',
-        errors: [{ field: 'event', message: 'is required' }],
+        errors: [{ field: options.refusedField ?? 'event', message: 'is required' }],
       });
     return json(response, 200, { id: '9', data: { id: '9' } });
   };
@@ -854,4 +858,6 @@ test('X11 on an earlier version of the service, a receiver creates a hook for ea
     const changes = await reconcile(t, [], subscription, { isOldService: true });
     assert.deepEqual([changes.length, changes.at(-1)], [2, 'invalid_input']);
   }
+  const forbidden = { isOldService: true, refusedField: 'target_url' };
+  assert.deepEqual(await reconcile(t, [], ownScope(...kinds), forbidden), [refused, 'invalid_input']);
 });
