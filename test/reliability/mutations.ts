@@ -631,7 +631,7 @@ export const mutations: readonly Mutation[] = [
     },
     planted: {
       proof: 'simulation',
-      count: 10,
+      count: 60,
       expectedFault: /X13 delivered against the settings: .*, its former target/,
     },
   },

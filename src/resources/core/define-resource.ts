@@ -239,7 +239,9 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         ...createAssignmentOccurrences(resourceType, change, oldRecord, newRecord),
       ]);
       // The next recurrence has taken over the period of the record (C41).
-      return ownOccurrences.some(({ recordId: otherId }) => otherId !== recordId) ? getRecord(write, recordId) : newRecord;
+      return ownOccurrences.some(({ recordId: otherId }) => otherId !== recordId)
+        ? getRecord(write, recordId)
+        : newRecord;
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);

@@ -242,8 +242,7 @@ class Team {
     this.#createProject,
     ...[this.#createTask, this.#createTask, this.#createTask],
     ...[this.#createEvent, this.#createEvent],
-    (as) =>
-      as.events.update(this.#pick(this.#events), { project_id: this.#pick(this.#projects), event_name: 'Moved' }),
+    (as) => as.events.update(this.#pick(this.#events), { project_id: this.#pick(this.#projects), event_name: 'Moved' }),
     (as) => as.tasks.update(this.#pick(this.#tasks), { project_id: this.#pick(this.#projects) }),
     (as) => as.tasks.update(this.#pick(this.#tasks), { users: [this.#random.pick(this.#userIds)] }),
     (as) => as.tasks.update(this.#pick(this.#tasks), { description: `${this.#done}` }),

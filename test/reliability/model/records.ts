@@ -186,7 +186,8 @@ function applyCompletion(
   const { account, userId } = key;
   const { resourceType, displayed, id } = record;
   const assignments = isAssigned ? [[`assigned_${resourceType}`, record, userId] as const] : [];
-  const reopenings = reopens && displayed.completed === '1' ? [[`reopened_${resourceType}`, record, userId] as const] : [];
+  const reopenings =
+    reopens && displayed.completed === '1' ? [[`reopened_${resourceType}`, record, userId] as const] : [];
   if (reopens) Object.assign(displayed, { completed: '0', date_completed: NO_DATE });
   if (!completes || displayed.completed === '1') {
     world.recordOccurrences(account, [[`changed_${resourceType}`, record, userId], ...reopenings, ...assignments]);
