@@ -631,7 +631,7 @@ export const mutations: readonly Mutation[] = [
     },
     planted: {
       proof: 'simulation',
-      count: 10,
+      count: 60,
       expectedFault: /X13 delivered against the settings: .*, its former target/,
     },
   },
@@ -700,14 +700,13 @@ export const mutations: readonly Mutation[] = [
     },
   })),
   {
-    description: 'a header value that is cut off by the limit of what is kept is shown in part',
+    description: 'the beginning of a header value is shown',
     file: 'src/delivery/dispatcher/hook-settings.ts',
     changes: [['const beginning = form.slice(0, MIN_RECOGNIZED_LENGTH);', 'const beginning = form;']],
     caughtBy: {
       file: 'test/reliability/secret-leaks/secret-leaks.test.ts',
       name: 'X11 a response that repeats header values in part, in another case, escaped or decoded shows none',
     },
-    planted: { proof: 'canary', count: 1, expectedFault: /a token in a header of a hook is in answers/ },
   },
 ];
 

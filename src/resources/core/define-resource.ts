@@ -231,12 +231,16 @@ export function defineResource(resourceType: StandardResourceType, options: AnyO
         fields: findChangedFields(fields, oldRecord, newRecord),
       };
       const createOccurrences = options.changeOccurrences?.createOccurrences;
+      const ownOccurrences = (await createOccurrences?.(write, change, oldRecord, newValues)) ?? [change];
       recordOccurrences(write, [
         ...cascadedOccurrences,
-        ...((await createOccurrences?.(write, change, oldRecord, newValues)) ?? [change]),
+        ...ownOccurrences,
         ...createAssignmentOccurrences(resourceType, change, oldRecord, newRecord),
       ]);
-      return newRecord;
+      // The next recurrence has taken over the period of the record (C41).
+      return ownOccurrences.some(({ recordId: otherId }) => otherId !== recordId)
+        ? getRecord(write, recordId)
+        : newRecord;
     },
     async remove(write, caller, recordId) {
       await beforeRemove?.(write, recordId);

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { fc } from '../../kit/packages.ts';
 import { dayOf, type FieldEntries, fields, generateEntries, type ResourceType } from './fields.ts';
-import { listDeliveries, listHooks, readFeed, restore, subscribe, unsubscribe } from './hooks.ts';
+import {
+  listDeliveries,
+  listHooks,
+  readFeed,
+  restore,
+  type SubscriptionForm,
+  subscribe,
+  unsubscribe,
+} from './hooks.ts';
 import { contradictions, expectedList, listRequests } from './lists.ts';
 import { type CallerKey, collectionOf, kinds, permissionOf, type TargetStatus, type World } from './model.ts';
 import {
@@ -290,6 +298,7 @@ const restoreHook = defineCommand('restore', { pick: picks }, (world, real, { pi
 );
 
 const targetPicks = fc.nat(7);
+const subscriptionForms: readonly SubscriptionForm[] = ['event', 'event', 'several', 'account', 'own'];
 /** Lets time pass, and stops at each retry that becomes due. */
 const wait = defineCommand(
   'wait',
@@ -351,7 +360,7 @@ export async function createInitialRecords(world: World, real: ServiceUnderTest)
     const entries = resourceType === 'client' ? named : [...named, ...dated, ...assigned];
     await createRecord(world, real, resourceType, { pick: index, entries, word: 0 }, key);
   }
-  for (const kind of kinds.keys()) await subscribe(world, real, key, kind, kind);
+  for (const kind of kinds.keys()) await subscribe(world, real, key, { kindPick: kind, targetPick: kind });
 }
 
 /** All commands; repeated entries are more likely. */
@@ -364,8 +373,10 @@ export const allCommands: fc.Arbitrary<fc.AsyncCommand<World, ServiceUnderTest>>
   ...[create('user'), change('user'), remove('user'), remove('user'), read('user'), list('user')],
   ...doubled(
     doubled([
-      defineCommand('subscribe', { kind: fc.nat(6), target: targetPicks }, (world, real, { kind, target }, key) =>
-        subscribe(world, real, key, kind, target),
+      defineCommand(
+        'subscribe',
+        { kindPick: fc.nat(6), targetPick: targetPicks, form: fc.constantFrom(...subscriptionForms) },
+        (world, real, given, key) => subscribe(world, real, key, given),
       ),
     ]),
   ),

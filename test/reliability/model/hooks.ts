@@ -4,6 +4,7 @@ import {
   type CallerKey,
   collectionOf,
   formatTimestamp,
+  furtherKinds,
   kinds,
   type ModelHook,
   type ModelOccurrence,
@@ -15,10 +16,12 @@ import { accessError } from './records.ts';
 import { rejection, type ServiceUnderTest } from './system.ts';
 
 /** Returns a hook as the API displays it (X1). */
-function displayedHook(hook: ModelHook): Record<string, string> {
+function displayedHook(hook: ModelHook): Record<string, unknown> {
+  const onlyKind = hook.events.length === 1 && hook.events[0] !== '*' ? hook.events[0] : '';
   const alive = hook.failures > 0 ? 'failing' : 'live';
   return {
-    ...{ id: hook.id, event: hook.kind, target_url: hook.target, user_id: hook.userId },
+    ...{ id: hook.id, target_url: hook.target, user_id: hook.userId, name: '', headers: [], enabled: '1' },
+    ...{ events: hook.events, event: onlyKind, scope: hook.scope, project_id: '0' },
     ...{ state: hook.ended === undefined ? alive : 'ended', failures: String(hook.failures) },
     ...{
       next_attempt_at: hook.dueAt === undefined ? NO_DATE : formatTimestamp(hook.dueAt),
@@ -42,27 +45,46 @@ function pickHook(world: World, key: CallerKey, pick: number, matches: (hook: Mo
   return { id, hook: hooks.find((one) => one.id === id) };
 }
 
-/** Creates a hook (C11, C12). */
+/** Form of a subscription: with `event`, or with `events` and a scope. */
+export type SubscriptionForm = 'event' | 'several' | 'account' | 'own';
+
+/** Returns the rejection of a key that may not read a kind. */
+const reportError = (world: World, key: CallerKey, events: readonly string[]) =>
+  events
+    .filter((kind) => kind !== '*')
+    .map((kind) => accessError(world, key, permissionOf(resourceTypeOfKind(kind), 'read')))
+    .find((error) => error !== undefined);
+
+/** One kind for each permission that a hook with `*` has. */
+const readableKinds = ({ permissions }: ModelHook): string[] =>
+  ['new_client', 'new_project', 'new_task', 'new_event', 'new_user'].filter((kind) =>
+    permissions.has(permissionOf(resourceTypeOfKind(kind), 'read')),
+  );
+
+/** Creates a hook (C11, C12, X11). */
 export async function subscribe(
   world: World,
   real: ServiceUnderTest,
   key: CallerKey,
-  kindPick: number,
-  targetPick: number,
+  { kindPick, targetPick, form = 'event' }: { kindPick: number; targetPick: number; form?: SubscriptionForm },
 ): Promise<void> {
   const kind = kinds[kindPick % kinds.length] ?? '';
+  const others = [furtherKinds[(kindPick * 2) % furtherKinds.length] ?? '', furtherKinds[targetPick * 2] ?? ''];
+  const events = { event: [kind], several: [...new Set([kind, ...others])], account: ['*'], own: ['*'] }[form];
+  const scope = form === 'account' || (form === 'several' && targetPick % 2 === 0) ? 'account' : 'own';
   const target = `http://127.0.0.1:9/${world.urlMark}/${targetPick}`;
-  const answer = await real.call(key, 'POST', '/hooks', { target_url: target, event: kind });
-  const away =
-    accessError(world, key, 'hooks:write') ?? accessError(world, key, permissionOf(resourceTypeOfKind(kind), 'read'));
+  const body = form === 'event' ? { event: kind } : { events, scope };
+  const answer = await real.call(key, 'POST', '/hooks', { target_url: target, ...body });
+  const away = accessError(world, key, 'hooks:write') ?? reportError(world, key, events);
   if (away !== undefined) return real.assertRejected(answer, away);
+  if (scope === 'account' && !world.isAdmin(key)) return real.assertRejected(answer, rejection(401, 'not_permitted'));
   if (world.isTargetTaken(target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.deepEqual([answer.status, Object.keys(answer.json)], [201, ['id']]);
   const { id } = answer.json;
   assert.equal(answer.headers.get('location'), `${real.base}/hooks/${id}`);
   key.account.hooks.push({
-    ...{ id, kind, target, userId: key.userId, created: world.time, failures: 0, dueAt: undefined, lastOutcome: '' },
-    ...{ ended: undefined, pending: [], delivered: [] },
+    ...{ id, events, scope, target, userId: key.userId, created: world.time, failures: 0, dueAt: undefined },
+    ...{ permissions: key.permissions, lastOutcome: '', ended: undefined, pending: [], delivered: [] },
   });
 }
 
@@ -88,8 +110,10 @@ export async function restore(world: World, real: ServiceUnderTest, key: CallerK
   if (away !== undefined) return real.assertRejected(answer, away);
   if (hook?.ended === undefined || hook.userId !== key.userId)
     return real.assertRejected(answer, rejection(404, 'not_found'));
-  const unread = accessError(world, key, permissionOf(resourceTypeOfKind(hook.kind), 'read'));
+  const unread = reportError(world, key, hook.events.includes('*') ? readableKinds(hook) : hook.events);
   if (unread !== undefined) return real.assertRejected(answer, unread);
+  if (hook.scope === 'account' && !world.isAdmin(key))
+    return real.assertRejected(answer, rejection(401, 'not_permitted'));
   if (world.isTargetTaken(hook.target)) return real.assertRejected(answer, rejection(409, 'target_taken'));
   assert.equal(answer.status, 200);
   world.restoreHook(key.account, hook);

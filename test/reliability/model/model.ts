@@ -25,7 +25,11 @@ export type ModelOccurrence = {
 
 export type ModelHook = {
   readonly id: string;
-  readonly kind: string;
+  /** The kinds that it reports, or `*`. */
+  readonly events: readonly string[];
+  readonly scope: 'own' | 'account';
+  /** Permissions of the key that created it, which limit `*`. */
+  readonly permissions: ReadonlySet<string>;
   readonly target: string;
   readonly userId: string;
   readonly created: string;
@@ -55,6 +59,13 @@ export type CallerKey = {
 
 const hookKinds = ['event', 'client', 'project', 'task', 'subtask'].map((resourceType) => `new_${resourceType}`);
 export const kinds = [...hookKinds, 'completed_task', 'completed_subtask'];
+/** Kinds of the feed that a hook can name besides (X11). */
+export const furtherKinds = ['event', 'client', 'project', 'task', 'subtask'].flatMap((resourceType) => [
+  `changed_${resourceType}`,
+  `deleted_${resourceType}`,
+  ...(['project', 'task', 'subtask'].includes(resourceType) ? [`assigned_${resourceType}`] : []),
+  ...(['task', 'subtask'].includes(resourceType) ? [`reopened_${resourceType}`] : []),
+]);
 
 export const resourceTypeOfKind = (kind: string) => kind.split('_')[1] as ResourceType;
 const permissionAreas = {
@@ -240,8 +251,18 @@ export class World {
     hook.dueAt = undefined;
   }
 
+  /** Ends the hooks of a user that report the whole account (X11). They do not report later what they miss. */
+  loseRole(account: ModelAccount, userId: string): void {
+    for (const hook of account.hooks) {
+      if (hook.userId !== userId || hook.scope !== 'account') continue;
+      if (hook.ended === undefined) this.endHook(account, hook, 'role_lost');
+      else hook.ended = { ...hook.ended, reason: 'role_lost' };
+    }
+  }
+
   restoreHook(account: ModelAccount, hook: ModelHook): void {
-    const missed = account.feed.slice(hook.ended?.position ?? 0).filter((one) => matchesHook(hook, one));
+    const sinceEnd = hook.ended?.reason === 'role_lost' ? [] : account.feed.slice(hook.ended?.position ?? 0);
+    const missed = sinceEnd.filter((one) => matchesHook(hook, one));
     Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
   }
 
@@ -285,7 +306,9 @@ export class World {
   }
 }
 
-const matchesHook = (hook: ModelHook, one: ModelOccurrence) => hook.kind === one.kind && hook.userId === one.userId;
+const matchesHook = ({ events, scope, userId, permissions }: ModelHook, one: ModelOccurrence) =>
+  (events.includes(one.kind) || (events.includes('*') && permissions.has(permissionOf(one.resourceType, 'read')))) &&
+  (scope === 'account' || userId === one.userId);
 
 const userName = ({ displayed }: ModelRecord) => `${displayed.first_name} ${displayed.last_name}`.trim();
 

@@ -113,8 +113,11 @@ export function planCreate(
       if (completed !== undefined)
         Object.assign(shown, { completed, date_completed: completed === '1' ? world.time : NO_DATE });
       const record = world.addRecord(account, resourceType, id, shown, written.users ?? [], parent);
+      const creator = resourceType === 'user' ? key.userId : userId;
+      const isAssigned = record.users.length > 0;
       world.recordOccurrences(account, [
-        [`new_${resourceType}`, record, resourceType === 'user' ? key.userId : userId],
+        [`new_${resourceType}`, record, creator],
+        ...(isAssigned ? [[`assigned_${resourceType}`, record, creator] as const] : []),
       ]);
       return record;
     };
@@ -153,14 +156,17 @@ export function planChange(
     if (fault !== undefined) return fault;
     if (resume === '1' && completed === '1') return rejection(400, 'invalid_input', ['resume']);
     return (newIds) => {
+      const roleBefore = record.displayed.role;
       Object.assign(record.displayed, rest);
       if (resourceType !== 'user') Object.assign(record.displayed, { date_modified: world.time, user_id: userId });
       if (resourceType === 'event' && project_id !== undefined) record.displayed.project_id = project_id;
       if (resourceType === 'task' && project_id !== undefined) record.parent = project_id;
       if (resourceType === 'subtask' && task_id !== undefined) record.parent = task_id;
+      const isAssigned = written.users?.some((user) => !record.users.includes(user)) === true;
       if (written.users !== undefined) record.users = written.users;
+      if (resourceType === 'user' && roleBefore !== 'member' && rest.role === 'member') world.loseRole(account, id);
       const reopens = resume === '1' || completed === '0';
-      applyCompletion(world, key, record, { completes: completed === '1', reopens, newIds });
+      applyCompletion(world, key, record, { completes: completed === '1', reopens, isAssigned, newIds });
     };
   }
 }
@@ -170,13 +176,21 @@ function applyCompletion(
   world: World,
   key: CallerKey,
   record: ModelRecord,
-  { completes, reopens, newIds }: { completes: boolean; reopens: boolean; newIds: NewIds },
+  {
+    completes,
+    reopens,
+    isAssigned,
+    newIds,
+  }: { completes: boolean; reopens: boolean; isAssigned: boolean; newIds: NewIds },
 ): void {
   const { account, userId } = key;
   const { resourceType, displayed, id } = record;
+  const assignments = isAssigned ? [[`assigned_${resourceType}`, record, userId] as const] : [];
+  const reopenings =
+    reopens && displayed.completed === '1' ? [[`reopened_${resourceType}`, record, userId] as const] : [];
   if (reopens) Object.assign(displayed, { completed: '0', date_completed: NO_DATE });
   if (!completes || displayed.completed === '1') {
-    world.recordOccurrences(account, [[`changed_${resourceType}`, record, userId]]);
+    world.recordOccurrences(account, [[`changed_${resourceType}`, record, userId], ...reopenings, ...assignments]);
     return;
   }
   const done = { completed: '1', date_completed: world.time };
@@ -190,6 +204,7 @@ function applyCompletion(
   world.recordOccurrences(account, [
     ...completedSubtasks.map((subtask) => ['completed_subtask', subtask, userId] as const),
     [`completed_${resourceType}`, record, userId],
+    ...assignments,
     ...repeated.map((next) => [`new_${next.resourceType}`, next, next.displayed.user_id ?? ''] as const),
   ]);
 }

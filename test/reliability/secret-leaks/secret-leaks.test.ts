@@ -15,6 +15,7 @@ test('X11 a response that repeats header values in part, in another case, escape
   for (const [text, shown] of [
     ['you sent Bearer hush-hush-4711.', 'you sent ….'],
     ['no HUSH-HUSH-4711, no hush-hush-4711', 'no …, no …'],
+    ['hush-hush-47 is unknown', '… is unknown'],
     ['unknown: hush-hush-47', 'unknown: …'],
     ['unknown: hush-', 'unknown: …'],
     [JSON.stringify({ password: 'a-pass"word-of-4711' }), '{"password":"…"}'],

@@ -122,10 +122,10 @@ export class HookClients {
     const client = this.#client;
     const hook = client.pick(this.#knownHooks().filter((one) => this.#isSettled(one)));
     if (hook === undefined) return;
-    const drawn = client.random.integerBelow(8);
+    const drawn = client.random.integerBelow(9);
     const subscribed = drawn < 3 ? this.#randomSubscription(hook.who) : undefined;
-    const query = drawn === 2 || drawn === 3 ? `?target=${hook.targetCount + 1}` : undefined;
-    const enabled = drawn > 3 || drawn === 1 ? !hook.isEnabled : undefined;
+    const query = drawn >= 2 && drawn <= 4 ? `?target=${hook.targetCount + 1}` : undefined;
+    const enabled = drawn > 4 || drawn === 1 ? !hook.isEnabled : undefined;
     this.#change(hook, { subscribed, query, enabled });
   };
 

@@ -107,7 +107,8 @@ export async function createTenant(
   const hookId = ids.hook_id?.[0] ?? '';
   const rowOf = (path: string) => routeGroups['/v2'].find((row) => row.method === 'POST' && row.path === path) as Route;
   add('delivery_id', (await ask(rowOf('/hooks/{hook_id}/test'))).json.data.id);
-  await api.events.create({ event_name: text(), start_date: '20270301', due_date: '20270302' });
+  const project_id = ids.project_id?.[0] ?? '';
+  await api.events.create({ event_name: text(), project_id, start_date: '20270301', due_date: '20270302' });
   const finalized = async () =>
     eventually(
       () => api.deliveries.list({ hook_id: hookId }),
@@ -213,7 +214,8 @@ function createBody(
     if (value !== undefined) body[name] = value;
     else if (required.includes(name)) throw new Error(`nobody knows a good ${name} for ${row.method} ${row.path}`);
   }
-  return row.path === '/calendars' ? { ...body, scope: 'project' } : body;
+  // With another scope, a calendar or a hook takes no project.
+  return row.path === '/calendars' || 'target_url' in body ? { ...body, scope: 'project' } : body;
 }
 
 function createValue(name: string, schema: JsonSchema, own: (name: string) => string, text: () => string): unknown {

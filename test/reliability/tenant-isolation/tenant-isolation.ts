@@ -23,6 +23,7 @@ import {
   sendOperation,
   type Tenant,
 } from './fixture.ts';
+import { checkHookMatrix } from './hook-matrix.ts';
 import {
   createConditionPairs,
   createIdempotencyPairs,
@@ -136,6 +137,9 @@ class IsolationMatrix {
       await this.#checkPublicRoutes(foreign);
     });
     await this.#checkOtherUser(common);
+    const { broken, cells } = await checkHookMatrix(carillon, this.#target, common, foreign);
+    this.broken.push(...broken.map((line) => `user × scope × project × kind: ${line}`));
+    this.#count('cells of user, scope, project and kind', cells);
     this.#checkCoverage(foreign);
     for (const different of bystanders) this.broken.push(...(await different()));
     this.broken.push(...(await findForeignContent(carillon, ours, foreign.mark)));
