@@ -274,7 +274,8 @@ function addText(
   rejection: Extract<OutcomeWithoutDuration, { kind: 'answered' }>,
   text: ResponseText,
 ): OutcomeWithoutDuration {
-  return { ...rejection, responseText: toPrintable(text.toString()) };
+  const responseText = toPrintable(text.toString());
+  return responseText === '' ? rejection : { ...rejection, responseText };
 }
 
 /** Parses `Retry-After` to milliseconds, 0 to 24 h (C18). Returns undefined if it is absent or malformed. */

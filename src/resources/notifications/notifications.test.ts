@@ -31,17 +31,20 @@ for (const { test, testService } of stores) {
     await events.update(event_id, { event_name: 'Later' });
     const { client_id } = await clients.create({ client_name: 'ACME' });
     await events.delete(event_id);
-    const entry = (cursor: string, kind: string, path: string) => ({
+    const entry = (cursor: string, kind: string, path: string, fields: readonly string[] = []) => ({
       cursor,
       kind,
       resource_url: `${carillon.baseUrl}/v2/${path}`,
       occurred_at: '2027-01-01 12:00:00',
       user_id: owner.userId,
+      project_id: '0',
+      previous_project_id: '0',
+      fields,
     });
     assert.deepEqual(await feed(owner), {
       data: [
         entry('1', 'new_event', `events/${event_id}`),
-        entry('2', 'changed_event', `events/${event_id}`),
+        entry('2', 'changed_event', `events/${event_id}`, ['event_name']),
         entry('3', 'new_client', `clients/${client_id}`),
         entry('4', 'deleted_event', `events/${event_id}`),
       ],

@@ -118,9 +118,10 @@ for (const { test, testService } of stores) {
     assert.notEqual(first.at, NEVER);
     const changed = [{ kind: 'changed_subtask', record_id: subtask_id, user_id: owner.userId }];
     assert.deepEqual(await noted({ completed: '1' }), { completed: '1', at: first.at, noted: changed });
-    assert.deepEqual(await noted({ resume: 1 }), { completed: '0', at: NEVER, noted: changed });
+    const reopened = [...changed, { kind: 'reopened_subtask', record_id: subtask_id, user_id: owner.userId }];
+    assert.deepEqual(await noted({ resume: 1 }), { completed: '0', at: NEVER, noted: reopened });
     assert.equal((await noted({ completed: true })).noted[0]?.kind, 'completed_subtask');
-    assert.deepEqual(await noted({ completed: 0 }), { completed: '0', at: NEVER, noted: changed });
+    assert.deepEqual(await noted({ completed: 0 }), { completed: '0', at: NEVER, noted: reopened });
     assert.equal((await tasks.get(task.task_id)).completed, '0', 'the task is not completed by its subtasks');
   });
 

@@ -171,7 +171,11 @@ for (const { test, testService } of stores) {
       const { completed, date_completed } = result.json.data;
       assert.deepEqual([result.status, completed, date_completed], [200, '0', NEVER], JSON.stringify(body));
       assert.equal(result.json.data.resume, undefined);
-      assert.deepEqual(recorded, [{ kind: 'changed_task', record_id: task.task_id, user_id: owner.userId }]);
+      const occurrence = { record_id: task.task_id, user_id: owner.userId };
+      assert.deepEqual(recorded, [
+        { kind: 'changed_task', ...occurrence },
+        { kind: 'reopened_task', ...occurrence },
+      ]);
       assert.equal((await completing()).recorded[0]?.kind, 'completed_task');
     }
   });

@@ -1,16 +1,14 @@
 -- Hooks of a team: several events, a scope, a pause, and headers for the gateway of the target.
 -- events: the subscribed kinds in the order of the request, separated by commas, or *. permissions: what the key that
 -- created the hook could read, separated by commas; it limits *. headers: JSON, or null.
+drop index hooks_told;
+alter table hooks rename column kind to events;
 alter table hooks add column name {text} not null default '';
-alter table hooks add column events {text} not null default '';
 alter table hooks add column scope {text} not null default 'own';
 alter table hooks add column project_id {int} not null default 0;
 alter table hooks add column enabled {int} not null default 1;
 alter table hooks add column headers {text};
 alter table hooks add column permissions {text} not null default '';
-update hooks set events = kind;
-drop index hooks_told;
-alter table hooks drop column kind;
 
 -- Which occurrences a live hook reports. audience: whose occurrences (user:7, project:7, account). kind: an event kind,
 -- or * and a permission, such as *tasks:read for all kinds of records that it can read. user_id: the user of the hook.

@@ -132,6 +132,9 @@ export const meanings = {
   scope: { accepts: [] },
   'no project': { accepts: ['zero', 'empty', 'null'] },
   kind: { accepts: ['a kind'] },
+  // A list of kinds is tested with the hooks of a team.
+  kinds: { accepts: [] },
+  headers: { accepts: ['object'] },
   target: { accepts: ['a target'] },
 } as const satisfies Record<string, Meaning>;
 
@@ -179,6 +182,11 @@ const entry: FieldMeanings = {
 };
 const user: FieldMeanings = { email: 'email', first_name: 'text', last_name: 'text', role: 'role' };
 
+const hook: FieldMeanings = {
+  ...{ target_url: 'target', event: 'kind', events: 'kinds', scope: 'scope', project_id: 'no project' },
+  ...{ name: 'label', enabled: 'flag', headers: 'headers' },
+};
+
 const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };
 
 /** Every route with a body: the meaning of each field, and the required fields with valid values. */
@@ -203,8 +211,13 @@ export const bodies: Readonly<
     requiredFields: {},
   },
   'POST /hooks': {
-    fields: { target_url: 'target', event: 'kind' },
+    fields: hook,
     requiredFields: { target_url: 'http://127.0.0.1:9/{n}', event: 'new_event' },
+  },
+  'PUT /hooks/{hook_id}': { fields: hook, requiredFields: {} },
+  'POST /hooks/{hook_id}/replay': {
+    fields: { from: 'date', to: 'date' },
+    requiredFields: { from: '20270101', to: '20991231' },
   },
   'POST /hooks/{hook_id}/secret': { fields: { overlap: 'overlap' }, requiredFields: {} },
   'POST /clients': { fields: client, requiredFields: { client_name: 'C' } },

@@ -318,7 +318,10 @@ for (const { test, testService } of stores) {
     '/hooks': { ...paging, state: 'state of hooks', user_id: 'id' },
     '/deliveries': { ...paging, hook_id: 'id', user_id: 'id', state: 'state of deliveries' },
     '/keys': { ...paging, user_id: 'id' },
-    '/notifications': { limit: 'limit', after: 'cursor', wait: 'seconds', kind: 'kind', scope: 'scope' },
+    '/notifications': {
+      ...{ limit: 'limit', after: 'cursor', wait: 'seconds', kind: 'kind', scope: 'scope' },
+      project_id: 'id',
+    },
   };
 
   const rows = createApiRoutes({

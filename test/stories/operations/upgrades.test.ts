@@ -21,7 +21,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 /** Columns that later versions dropped or changed, by table. All other columns must keep their values. */
 const CHANGED_COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  hooks: ['lease_owner', 'leased_until'],
+  hooks: ['lease_owner', 'leased_until', 'kind'],
   ...{ tasks: ['recurring'], subtasks: ['recurring'] },
 };
 
