@@ -51,7 +51,9 @@ async function deleteSelectedRecords(
   const [kind, { key }] = [`deleted_${resourceType}` as const, resourceTypes[resourceType]];
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
-    const findProject = await findProjects(write, resourceType, ids);
+    // Pipelined with the deletion: the result is awaited after it.
+    const projectsPromise = findProjects(write, resourceType, ids);
+    projectsPromise.catch(() => undefined);
     /** Ids of records of the same type, such as replies, whose deletion the cascade has already recorded. */
     const recordedIds = new Set<number>();
     for (const { referringType, field, onDelete } of relationsTo(resourceType)) {
@@ -66,6 +68,7 @@ async function deleteSelectedRecords(
     }
     if (canHaveAssignees(resourceType)) await removeAssignees(write, resourceType, ids);
     await write.deleteFromDynamic(resourceTables[resourceType]).where(key, 'in', ids).execute();
+    const findProject = await projectsPromise;
     const unrecordedIds = ids.filter((id) => !recordedIds.has(id));
     occurrences.push(
       ...unrecordedIds.map((id) => ({ kind, recordId: id, userId: caller.userId, projectId: findProject(id) })),
@@ -83,12 +86,14 @@ async function clearReferences(
   const { resourceType, column, values } = selection;
   const occurrences: NewOccurrence[] = [];
   for await (const ids of loadIdBatches(write, resourceType, column, values)) {
-    const findProject = await findProjects(write, resourceType, ids);
+    const projectsPromise = findProjects(write, resourceType, ids);
+    projectsPromise.catch(() => undefined);
     await write
       .updateDynamic(resourceTables[resourceType])
       .set({ [column]: 0, date_modified: write.now })
       .where(resourceTypes[resourceType].key, 'in', ids)
       .execute();
+    const findProject = await projectsPromise;
     for (const id of ids) {
       const projectId = findProject(id);
       occurrences.push({

@@ -82,14 +82,21 @@ for (const { test, testService } of stores) {
     }
   });
 
-  test('C21 the body of a response is neither stored nor displayed', async (t) => {
+  test('C21 the body of a failed response is kept with its attempt, that of a delivered one is not; the log has neither', async (t) => {
     const carillon = await testService(t);
     const owner = await carillon.createAccount('acme.test');
-    const target = await startTarget(t, (response) => response.writeHead(500).end('a secret of the target'), 200);
+    const failed = (response: ServerResponse) => response.writeHead(500).end('a failure of the target');
+    const target = await startTarget(t, failed, (response) => response.end('a secret of the target'));
     const delivery = await createSingleDelivery(owner, target.url);
     const delivered = await eventually(delivery.get, (one) => one.state === 'delivered');
-    assert.equal(delivered.attempts[0]?.outcome, '500');
-    assert.doesNotMatch(JSON.stringify(delivered) + JSON.stringify(carillon.logged), /secret of the target/);
+    assert.deepEqual(
+      delivered.attempts.map(({ outcome, response }) => [outcome, response]),
+      [
+        ['500', 'a failure of the target'],
+        ['200', ''],
+      ],
+    );
+    assert.doesNotMatch(JSON.stringify(carillon.logged), /of the target/);
   });
 
   test('C17 C21 one deadline covers the whole attempt: a target that never responds is a timeout, and the next attempt is made', async (t) => {
