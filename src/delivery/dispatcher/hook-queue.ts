@@ -10,11 +10,11 @@ import {
   createHealth,
   type HookHealth,
   isProven,
+  type QueueStatus,
 } from './hook-health.ts';
 import { CachedSettings, type HookSettings, type ReadSettings } from './hook-settings.ts';
 import { type Completion, createCompletion, InFlightAttempt } from './in-flight-attempt.ts';
 import type { HookQueueRow, PendingDelivery } from './queries.ts';
-import type { QueueStatus } from './queue-status.ts';
 import { type AttemptOutcome, type Decision, decide, formatOutcome, type RetryOptions } from './retry-policy.ts';
 
 /**

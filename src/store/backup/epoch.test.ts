@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
-import { insertHook } from '../../../test/kit/database/hooks.ts';
+import { insertHook } from '../../../test/kit/service/full-accounts.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
 import { createAccount } from '../../resources/accounts/actions.ts';
 import { systemRandom } from '../../secrets.ts';

@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
-import type { Store } from '../../../src/store/store.ts';
-import { type AccountTable, type Column, tableColumns } from '../../../src/store/tables.ts';
+import { type Insertable, type Selectable, sql } from 'kysely';
+import { toSubscriptionRows } from '../../../src/delivery/outbox/subscriptions.ts';
+import type { Queries, Store } from '../../../src/store/store.ts';
+import { type AccountTable, type Column, type Tables, tableColumns } from '../../../src/store/tables.ts';
 import {
   type ExportedRow,
   type ExportedTable,
@@ -114,4 +115,21 @@ export async function insertRows(store: Store, table: AccountTable, rows: readon
         .execute();
     }
   });
+}
+
+/** Columns of a hook. `events`: the kinds that it reports. */
+export type NewHook = Pick<Insertable<Tables['hooks']>, 'account_id' | 'user_id' | 'events' | 'target'> &
+  Partial<Insertable<Tables['hooks']>>;
+
+/** Inserts a hook with its subscriptions, without a target check, and returns it. */
+export async function insertHook(queries: Queries, hook: NewHook): Promise<Selectable<Tables['hooks']>> {
+  const state = { date_created: 0, due_at: null, retry_delivery_id: null, date_ended: null, ended_position: null };
+  const row = await queries
+    .insertInto('hooks')
+    .values({ ...state, ...hook })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const subscriptions = toSubscriptionRows(row).map((one) => ({ ...one, account_id: row.account_id }));
+  if (row.date_ended === null) await queries.insertInto('subscriptions').values(subscriptions).execute();
+  return row;
 }

@@ -3,8 +3,8 @@ import type { ResolveName } from '../../../src/delivery/transport/dns-resolver.t
 import { createSsrfGuard, parseTarget, type SsrfGuard } from '../../../src/delivery/transport/ssrf-guard.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { addressesByName, forbiddenTargets, publicTargets, smuggledTargets } from '../../corpus/targets.ts';
-import { insertHook } from '../../kit/database/hooks.ts';
 import { eventually } from '../../kit/eventually.ts';
+import { insertHook } from '../../kit/service/full-accounts.ts';
 import type { RunResult } from '../reliability-test.ts';
 
 /** Maximum time until every pending delivery is finalized. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { AttemptOutcome } from '../../../src/delivery/dispatcher/retry-policy.ts';
 import type { SendAttempt } from '../../../src/delivery/transport/attempt.ts';
-import { insertHook } from '../../kit/database/hooks.ts';
 import { eventually } from '../../kit/eventually.ts';
+import { insertHook } from '../../kit/service/full-accounts.ts';
 import type { ApiUser, TestService } from '../../kit/service/service.ts';
 import { everyStore } from '../../kit/service/stores.ts';
 

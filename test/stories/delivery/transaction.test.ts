@@ -8,7 +8,7 @@ import { systemRandom } from '../../../src/secrets.ts';
 import { AccountWrite } from '../../../src/store/account-scope.ts';
 import type { Store, Tx } from '../../../src/store/store.ts';
 import { openStoreAt } from '../../kit/database/database.ts';
-import { insertHook } from '../../kit/database/hooks.ts';
+import { insertHook } from '../../kit/service/full-accounts.ts';
 import { everyStore } from '../../kit/service/stores.ts';
 
 /** Statements that make inserts of pending deliveries fail, by database. */
