@@ -195,7 +195,7 @@ export const mutations: readonly Mutation[] = [
     planted: {
       proof: 'simulation',
       count: 200,
-      expectedFault: /C20 unexplained duplicate|C14 delivered to the wrong hook/,
+      expectedFault: /C20 unexplained duplicate|X11 differs from the feed/,
     },
   },
   {

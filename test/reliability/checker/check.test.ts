@@ -695,3 +695,93 @@ test('after a pause only deliveries without a response may be repeated', () => {
   const after = checkDuplicates([arrival('1', 99, 200, 205), arrival('1', 210)], [], [pause]);
   assert.deepEqual([after.timedOutAfterPause, after.broken], [1, []]);
 });
+
+/** A history in which a hook for the whole account received three entries of the feed, which two users caused. */
+function feedHistory(): History {
+  const place = (position: number, projectId = '0', previousProjectId = '0', fields = '') => ({
+    ...{ domain: 'acme.test', position, projectId, previousProjectId, fields },
+  });
+  const teamHook = { ...hook, kind: '*', scope: 'account', projectId: '0', domain: 'acme.test' };
+  const about = (cursor: string, kind: string, fields = '-') => ({ about: { cursor, kind, fields } });
+  return {
+    ...consistentHistory,
+    calls: [
+      { ...subscribeCall, kind: '*', scope: 'account', positionBefore: 0, positionAfter: 0 } as ClientCall,
+      createdCall(1, 10),
+      createdCall(2, 20, { userId: '2' }),
+    ],
+    arrivals: [
+      arrivalOf(1, 12, about('1', 'new_event')),
+      arrivalOf(2, 22, about('2', 'new_event')),
+      arrivalOf(1, 32, { deliveryId: '3', ...about('3', 'changed_event', 'due_date,project_id') }),
+    ],
+    database: {
+      ...consistentHistory.database,
+      occurrences: [
+        { ...occurrenceOf(1), place: place(1) },
+        { ...occurrenceOf(2), userId: '2', place: place(2) },
+        { ...occurrenceOf(1), kind: 'changed_event', userId: '2', place: place(3, '5', '0', 'due_date,project_id') },
+      ],
+      hooks: [teamHook],
+    },
+  };
+}
+
+test('a hook that received anything else than the feed says is reported, for each scope and after each change', () => {
+  const base = feedHistory();
+  const [, ...others] = base.calls;
+  const [first, second, third] = base.arrivals as [Arrival, Arrival, Arrival];
+  const rule = 'differs from the feed';
+  const count = (change: Partial<History>) => check({ ...base, ...change }).filter(({ what }) => what === rule).length;
+  const asHook = (scope: string, projectId = '0', kind = '*') => ({
+    calls: [{ ...base.calls[0], scope, projectId, kind } as ClientCall, ...others],
+    database: { ...base.database, hooks: base.database.hooks.map((one) => ({ ...one, scope, projectId, kind })) },
+  });
+  assert.deepEqual(check(base), []);
+  assert.equal(count({ arrivals: [first, second] }), 1, 'an entry is missing');
+  assert.equal(count({ arrivals: [first, second, third, arrivalOf(9, 40)] }), 1, 'an entry is not in the feed');
+  const changedFields = { ...third, about: { cursor: '3', kind: 'changed_event', fields: 'due_date' } };
+  assert.equal(count({ arrivals: [first, second, changedFields] }), 1, 'other fields');
+  assert.deepEqual([count({ ...asHook('own'), arrivals: [first] }), count(asHook('own'))], [0, 2]);
+  assert.deepEqual([count({ ...asHook('project', '5'), arrivals: [third] }), count(asHook('project', '5'))], [0, 2]);
+  assert.equal(count({ ...asHook('account', '0', 'new_event'), arrivals: [first, second] }), 0);
+  const roleLoss = { did: 'role', userId: '1', isAdmin: false, askedAt: 25, answeredAt: 26 } as const;
+  const calls = [...base.calls, { ...roleLoss, positionBefore: 2, positionAfter: 2 }];
+  assert.equal(count({ calls }), 1, 'a former admin');
+  assert.equal(count({ calls: [...base.calls, { ...roleLoss, positionBefore: 2, positionAfter: 3 }] }), 0, 'meanwhile');
+  const change = {
+    did: 'change',
+    path: '/a',
+    askedAt: 25,
+    answeredAt: 26,
+    positionBefore: 2,
+    positionAfter: 2,
+  } as const;
+  const narrowed = { ...change, subscription: { kind: 'deleted_event' } };
+  assert.equal(count({ calls: [...base.calls, narrowed] }), 1, 'a kind that it does not report any more');
+});
+
+test('a notification of a disabled hook or to a former target is reported, and a replay that sends nothing', () => {
+  const base = feedHistory();
+  const rules = (calls: readonly ClientCall[], arrivals = base.arrivals) =>
+    check({ ...base, calls: [...base.calls, ...calls], arrivals }).map(({ what }) => what);
+  const change = { did: 'change', path: '/a', askedAt: 25, answeredAt: 26 } as const;
+  const [first, second, third] = base.arrivals as [Arrival, Arrival, Arrival];
+  assert.deepEqual(rules([{ ...change, enabled: false }]), ['delivered against the settings']);
+  assert.deepEqual(
+    rules([
+      { ...change, enabled: false },
+      { ...change, enabled: true, askedAt: 28, answeredAt: 29 },
+    ]),
+    [],
+  );
+  assert.ok(rules([{ ...change, query: '?2' }]).includes('delivered against the settings'));
+  assert.deepEqual(rules([{ ...change, query: '?2' }], [first, second, { ...third, query: '?2' }]), []);
+  const replay = { did: 'replay', path: '/a', askedAt: 200, answeredAt: 201 } as const;
+  assert.deepEqual(new Set(rules([replay])), new Set(['requested and not delivered']));
+  const again = base.arrivals.map((one) => ({ ...one, at: one.at + 200, answeredAt: (one.answeredAt ?? 0) + 200 }));
+  assert.deepEqual(rules([replay], [...base.arrivals, ...again]), []);
+  const failed = again.map((one) => ({ ...one, answer: 500 }));
+  assert.deepEqual(rules([replay], [...base.arrivals, ...failed]), []);
+  assert.ok(rules([], [...base.arrivals, ...again]).includes('unexplained duplicate'));
+});

@@ -198,7 +198,13 @@ function findUnexplainedDuplicates(history: History): string[] {
     const [first] = inOrder;
     const requestTimes = [
       ...callsAbout(calls, 'redeliver', first?.deliveryId ?? ''),
-      ...callsAbout(calls, 'replay', first?.path ?? '').filter(({ askedAt }) => askedAt >= (first?.at ?? 0)),
+      ...callsAbout(calls, 'replay', first?.path ?? '').filter(
+        ({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt >= (first?.at ?? 0),
+      ),
+      // A test whose hook got a new target meanwhile is sent to that target, too.
+      ...callsAbout(calls, 'test', first?.path ?? '').filter(
+        ({ deliveryId }) => deliveryId === first?.deliveryId && inOrder.some((one) => isCutByRetarget(history, one)),
+      ),
     ]
       .map(({ askedAt }) => askedAt)
       .sort((a, b) => a - b);
@@ -217,26 +223,33 @@ function findUnexplainedDuplicates(history: History): string[] {
       const isRestored = callsAbout(calls, 'restore', later.path).some(
         ({ askedAt }) => isBetween(earlier, askedAt, later) && askedAt <= latestCommitOf(history, earlier),
       );
-      // The result of an attempt to the former target changes nothing.
-      const isRetargeted = callsAbout(calls, 'change', later.path).some(
-        ({ query, askedAt, answeredAt = Number.POSITIVE_INFINITY }) =>
-          query !== undefined &&
-          earlier.at <= answeredAt &&
-          askedAt <= later.at &&
-          askedAt <= latestCommitOf(history, earlier),
-      );
+      const isRetargeted = isCutByRetarget(history, earlier, later.at);
       if (isLost || isRestored || isRetargeted || hasTimedOutAfterPause(pauses, earlier)) continue;
       const request = requestTimes.findIndex((askedAt) => askedAt <= later.at);
       if (request < 0) found.push(describeDuplicate(history, earlier, later));
-      // An attempt that was cut off by a crash or a pause does not use up the request.
+      // An attempt that was cut off by a crash, a pause or a new target does not use up the request.
       else if (
         !later.isExcused &&
+        !isCutByRetarget(history, later) &&
         !crashes.some((crash) => later.at <= crash.at && mayHaveLostResult(history, crash, later))
       )
         requestTimes.splice(request, 1);
     }
   }
   return found;
+}
+
+/**
+ * Whether the target of the hook was changed before the result of an attempt was committed: such a result changes
+ * nothing (X13).
+ *
+ * @param before the latest time of the change
+ */
+function isCutByRetarget(history: History, one: Arrival, before = Number.POSITIVE_INFINITY): boolean {
+  return callsAbout(history.calls, 'change', one.path).some(
+    ({ query, askedAt, answeredAt = Number.POSITIVE_INFINITY }) =>
+      query !== undefined && one.at <= answeredAt && askedAt <= before && askedAt <= latestCommitOf(history, one),
+  );
 }
 
 /** Describes both attempts and the crashes between them, and whether each crash left the delivery pending. */
@@ -299,8 +312,6 @@ function findDeliveriesAfterEnd({ calls, arrivals }: History): string[] {
 /** Whether the history has a call for every occurrence of this kind. Changes of records, for example, have no call. */
 const hasRecordedCall = (kind: string): boolean => isHookKind(kind) || isDeletionKind(kind);
 
-const isReopening = (kind: string): boolean => kind.startsWith('reopened_');
-
 /**
  * Finds records and occurrences for which there is not exactly one call that requested them, with the same word
  * (C20).
@@ -310,10 +321,7 @@ export function findUnrequested(history: History): string[] {
   const causeOf = createCauseFinder(history);
   const deleted = requestedDeletions(calls);
   const known = database.occurrences.filter(({ kind }) => hasRecordedCall(kind));
-  const reopened = new Set(database.occurrences.flatMap(({ kind, record }) => (isReopening(kind) ? [record] : [])));
-  const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(
-    ([, [one, other]]) => other !== undefined && !reopened.has(one?.record ?? ''),
-  );
+  const twice = [...Map.groupBy(known, ({ kind, record }) => `${kind} ${record}`)].filter(([, all]) => all.length > 1);
   return [
     ...findStrayRecords(history),
     ...twice.map(([what]) => `${what} occurred twice`),

@@ -318,8 +318,8 @@ export function findStateTableViolations(history: History): string[] {
     const certain = lost < 0 ? retargets : retargets.slice(0, lost);
     // The state begins anew with each target (X13).
     return [undefined, ...certain].flatMap((retarget, index) => {
-      const own = (arrivals.get(hook.path) ?? []).filter(({ query = '' }) => query === (retarget?.query ?? ''));
-      return replayHook(history, hook, own, {
+      return replayHook(history, hook, arrivals.get(hook.path) ?? [], {
+        query: retarget?.query ?? '',
         from: retarget?.askedAt ?? Number.NEGATIVE_INFINITY,
         until: retargets[index]?.askedAt ?? Number.POSITIVE_INFINITY,
       });
@@ -334,13 +334,13 @@ const mayNeedRole = (calls: readonly ClientCall[], { path, scope }: StoredHook):
   callsAbout(calls, 'change', path).some((call) => call.subscription?.scope === 'account');
 
 /** Time in which a hook has one target, from the request for it until the request for the next one. */
-type TargetTime = { readonly from: number; readonly until: number };
+type TargetTime = { readonly query: string; readonly from: number; readonly until: number };
 
 function replayHook(
   history: History,
   hook: StoredHook,
   arrivals: readonly Arrival[],
-  { from, until }: TargetTime,
+  { query: ownQuery, from, until }: TargetTime,
 ): string[] {
   const { calls, crashes, waitsMs = [], maxResultDelayMs = 0, toWallTime = (at) => at } = history;
   const { path, userId, endedReason } = hook;
@@ -363,10 +363,10 @@ function replayHook(
   const steps = [
     ...arrivals.flatMap((one) => {
       const attempt = toAttempt(history, one);
-      return [
-        { at: attempt.startedAt, run: () => checker.onStarted(attempt) },
-        { at: attempt.knownFrom, run: () => checker.onFinished(attempt) },
-      ];
+      const finished = { at: attempt.knownFrom, run: () => checker.onFinished(attempt) };
+      // An attempt to another target changes nothing, but its delivery is not retried after a 200.
+      if ((one.query ?? '') !== ownQuery) return one.answer === 200 ? [finished] : [];
+      return [{ at: attempt.startedAt, run: () => checker.onStarted(attempt) }, finished];
     }),
     ...events.filter(({ at }) => at >= from && at < until),
     ...(until === Number.POSITIVE_INFINITY ? [] : [{ at: until, run: () => checker.onDeletionRequested() }]),

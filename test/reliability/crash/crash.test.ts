@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { FeedEntry } from '../../../packages/sdk/src/index.ts';
 import { chosenStores } from '../../kit/service/stores.ts';
 import type { ClientCall } from '../checker/history.ts';
+import { checkRaces, hookDeletion } from '../races/delete-during-delivery.ts';
 import { smokeTest } from '../smoke.ts';
 import type { Unanswered } from '../workload/observers.ts';
 import { findInconsistencies, findMissingOrUnexpected } from './backup-checks.ts';
@@ -128,4 +129,15 @@ test('a lost connection is excused only if it came last during a stop and had no
   assert.equal(wasNeverAccepted(unansweredRequest(1_002), after), false, 'on a reused connection');
   assert.equal(wasNeverAccepted(unansweredRequest(1_002, false), done), false, 'it had an effect');
   assert.equal(wasNeverAccepted(unansweredRequest(999, false), after), false, 'connected before the stop');
+});
+
+smokeTest(hookDeletion);
+
+test('an attempt or arrival after the end of its hook is reported, but not what was in flight', () => {
+  const received = (...moments: number[]) => ({ received: moments.map((at) => ({ path: '/a', at })) });
+  const traceOf = (begun: number[], dialled: number[]) => () => ({ begun, dialled });
+  const ended = [{ paths: ['/a'], at: 10 }];
+  assert.deepEqual(checkRaces(ended, traceOf([1, 8], [2, 9]), received(3, 11)), { broken: [], inFlight: 1 });
+  assert.equal(checkRaces(ended, traceOf([1, 11], [2]), received(3)).broken.length, 1);
+  assert.equal(checkRaces(ended, traceOf([1, 8], [2, 12]), received(3, 13)).broken.length, 1);
 });

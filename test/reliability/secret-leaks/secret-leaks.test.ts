@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { toPrintable } from '../../../src/control-characters.ts';
 import { hideHeaderValues } from '../../../src/delivery/dispatcher/hook-settings.ts';
 import { smokeTest } from '../smoke.ts';
+import { findLeaks } from './fixture.ts';
 import { secretLeaks } from './secret-leaks.ts';
-import { findLeaks } from './secrets.ts';
 
 smokeTest(secretLeaks);
 

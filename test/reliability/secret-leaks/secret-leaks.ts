@@ -1,7 +1,7 @@
 import type { ReliabilityTest, RunParameters, RunResult } from '../reliability-test.ts';
 import { waitForAll } from '../shards.ts';
+import { findLeaks } from './fixture.ts';
 import { runScenario } from './scenario.ts';
-import { findLeaks } from './secrets.ts';
 
 /** Reliability test R15: secrets are stored only where they are needed again. */
 export const secretLeaks: ReliabilityTest = {

@@ -166,7 +166,8 @@ export class HookClients {
 
   /** Enables all hooks, also those whose last change got no response. */
   enableAll(): void {
-    for (const hook of this.#knownHooks())
+    // The request to delete a user may have been lost.
+    for (const hook of this.#hooks.filter(({ id }) => id !== undefined))
       if (!hook.isEnabled || hook.changedInLife !== undefined) this.#change(hook, { enabled: true });
   }
 

@@ -38,6 +38,8 @@ type CreatedRecord = {
   isParent: boolean;
   isDeleted: boolean;
   completion: 'none' | 'asked' | 'done' | 'reopened';
+  /** Whether it may be completed again by a request in flight. */
+  mayBeCompletedAgain?: true;
 };
 
 const idOf = ({ url }: CreatedRecord): string => url.split('/').at(-1) ?? '';
@@ -135,6 +137,7 @@ export class RecordClients {
     const who = client.pick(client.people.filter(({ domain }) => domain === one.who.domain)) ?? one.who;
     const request = { method: 'PUT', url: one.url, body: { completed: 1 } } as const;
     if (of(one, 'done')) {
+      one.mayBeCompletedAgain = true;
       client.sendUnrecorded(who, request, () => undefined);
       return;
     }
@@ -158,7 +161,11 @@ export class RecordClients {
   /** Reopens a completed record. It is not completed again, so that each completion has one request. */
   readonly reopen = (): void => {
     const client = this.#client;
-    const one = client.pick(this.#createdRecords.filter((made) => !made.isDeleted && hasCompletion(made, 'done')));
+    const one = client.pick(
+      this.#createdRecords.filter(
+        (made) => !made.isDeleted && hasCompletion(made, 'done') && !made.mayBeCompletedAgain,
+      ),
+    );
     if (one === undefined) return;
     one.completion = 'reopened';
     client.sendUnrecorded(one.who, { method: 'PUT', url: one.url, body: { resume: 1 } }, () => undefined);
