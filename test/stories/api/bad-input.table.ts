@@ -134,7 +134,9 @@ export const meanings = {
   kind: { accepts: ['a kind'] },
   // A list of kinds is tested with the hooks of a team.
   kinds: { accepts: [] },
-  headers: { accepts: ['object'] },
+  headers: { accepts: ['object', 'an object with an id'] },
+  // The order matters: in the end the hook is enabled.
+  enabled: { accepts: ['zero', 'false', 'one', 'one as text', 'true'] },
   target: { accepts: ['a target'] },
 } as const satisfies Record<string, Meaning>;
 
@@ -184,7 +186,7 @@ const user: FieldMeanings = { email: 'email', first_name: 'text', last_name: 'te
 
 const hook: FieldMeanings = {
   ...{ target_url: 'target', event: 'kind', events: 'kinds', scope: 'scope', project_id: 'no project' },
-  ...{ name: 'label', enabled: 'flag', headers: 'headers' },
+  ...{ name: 'label', enabled: 'enabled', headers: 'headers' },
 };
 
 const EVENT = { event_name: 'E', start_date: '20270101', due_date: '20991231' };

@@ -285,6 +285,7 @@ async function startHostileService(t: TestContext): Promise<string> {
     target_url: HOSTILE_TEXT,
     state: HOSTILE_TEXT,
     event: 'new_event',
+    ...{ events: ['new_event'], scope: 'own', enabled: '1', name: HOSTILE_TEXT, headers: [HOSTILE_TEXT] },
     attempts: [{ outcome: HOSTILE_TEXT, response: HOSTILE_TEXT }],
     cursor: HOSTILE_TEXT,
     kind: HOSTILE_TEXT,
