@@ -372,7 +372,7 @@ test('a missing or deleted record shows an explanation and a link to the list', 
     ['projects/99', 'All projects'],
     ['tasks/99', 'All tasks'],
     ['clients/0', 'All clients'],
-    ['hooks/99', 'All hooks'],
+    ['hooks/99', 'All webhooks'],
   ] as const) {
     await openScreen(page, path);
     await page.getByRole('alert').getByText('There is nothing here: it was deleted, or it is not yours').waitFor();
