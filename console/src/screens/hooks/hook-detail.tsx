@@ -63,9 +63,7 @@ export function HookPage({ id }: { readonly id: string }) {
       actions={hook && <HookButtons hook={hook} actions={actions} />}
     >
       {errorText !== undefined && data === undefined && (
-        <Note tone="bad">
-          {errorText} An ended webhook is kept for 30 days. <a href={hrefTo('hooks')}>All webhooks</a>.
-        </Note>
+        <Note tone="bad">{errorText} An ended webhook is kept for 30 days.</Note>
       )}
       {data === undefined && errorText === undefined && <LoadingSkeleton />}
       {data !== undefined && (
