@@ -30,7 +30,7 @@ import { subtaskRoutes } from './subtasks/subtasks.ts';
 import { taskRoutes } from './tasks/tasks.ts';
 import { teamRoutes } from './teams/teams.ts';
 import { timeEntryRoutes } from './time-entries/time-entries.ts';
-import { userRoutes } from './users/users.ts';
+import { createUserRoutes } from './users/users.ts';
 
 /** Dependencies of the routes, passed in by `server.ts`. */
 export type RouteDeps = {
@@ -61,7 +61,7 @@ export function createApiRoutes(deps: RouteDeps): readonly Route[] {
     ...subtaskRoutes,
     ...timeEntryRoutes,
     ...commentRoutes,
-    ...userRoutes,
+    ...createUserRoutes(deps),
     ...teamRoutes,
     ...companyRoutes,
     ...createKeyRoutes(deps),

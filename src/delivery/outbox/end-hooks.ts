@@ -24,7 +24,7 @@ export async function endHooks(
 export async function endHooksAfterRoleLoss(
   write: AccountWrite,
   userId: number,
-  enqueueAlerts: EnqueueHookAlerts = skipHookAlerts,
+  enqueueAlerts: EnqueueHookAlerts,
 ): Promise<void> {
   const accountHooks = await write
     .selectFrom('hooks')

@@ -1,6 +1,11 @@
 import { type SqlBool, sql } from 'kysely';
 import { type AuditEntry, writeAuditEntries } from '../../audit/actions.ts';
-import { endHooks, endHooksAfterRoleLoss } from '../../delivery/outbox/end-hooks.ts';
+import {
+  type EnqueueHookAlerts,
+  endHooks,
+  endHooksAfterRoleLoss,
+  skipHookAlerts,
+} from '../../delivery/outbox/end-hooks.ts';
 import { recordOccurrences } from '../../delivery/outbox/record-occurrences.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
 import {
@@ -104,6 +109,7 @@ export async function changeUser(
   caller: Caller,
   userId: number,
   input: ChangeInput<typeof userFields>,
+  enqueueAlerts: EnqueueHookAlerts,
 ): Promise<UserRow> {
   const oldUser = await getUser(write, userId);
   requireManageableRole(caller, oldUser.role);
@@ -125,7 +131,7 @@ export async function changeUser(
       detail: { from: oldUser.role, to: input.role },
     });
     await revokeInvitationsAfterRoleChange(write, userId);
-    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId);
+    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId, enqueueAlerts);
   }
   const newUser = await getUser(write, userId);
   const fields = findChangedFields(userFields, oldUser, newUser);
@@ -197,7 +203,12 @@ export async function findUserByEmail(
   return row === undefined ? undefined : { user_id: row.user_id, role: row.role as Role };
 }
 
-export const userRoutes: readonly Route[] = [
+/** @param enqueueAlerts enqueues the mail about hooks that end when their user loses the role of an admin (X10, X11) */
+export const createUserRoutes = ({
+  enqueueAlerts = skipHookAlerts,
+}: {
+  enqueueAlerts?: EnqueueHookAlerts;
+}): readonly Route[] => [
   defineGetRoute({
     path: '/user',
     description: 'Returns the caller.',
@@ -237,7 +248,7 @@ export const userRoutes: readonly Route[] = [
     fields: userFields,
     recordedKinds: ['changed_user'],
     problems: ['email_taken', 'last_owner'],
-    handle: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input),
+    handle: (write, caller, input, ids) => changeUser(write, caller, ids.user_id, input, enqueueAlerts),
   }),
   defineDeleteRoute({
     path: '/users/{user_id}',

@@ -237,6 +237,20 @@ for (const { test, testService, serviceProcess, database } of stores) {
     assert.equal(box.receivedMails.length, 3);
   });
 
+  test('X10 X11 an admin who becomes a member gets a mail about the hooks that end with the role', async (t) => {
+    const [clock, box] = [mailClock(), await startMailServer(t)];
+    const carillon = await testService(t, { options: mailOptions(box), deps: { clock } });
+    const owner = await carillon.createAccount('acme.test');
+    const admin = await carillon.createUser(owner, 'admin');
+    const target = await startTarget(t);
+    const hook = { target_url: target.url, events: ['*'], scope: 'account' } as const;
+    const { id } = await admin.carillon.hooks.create(hook);
+    await owner.carillon.users.update(admin.userId, { role: 'member' });
+    const [mail] = await waitForMails(clock, box, 1);
+    assert.equal(mail?.headers.get('subject'), `Hook ${id} has ended (acme.test)`);
+    assert.match(mail?.text ?? '', /its user is no longer an admin/);
+  });
+
   test('X10 while the mail server is down, rejects or hangs, nothing is lost, no user waits for another, and after days mails are given up', async (t) => {
     const [clock, first] = [mailClock(), await startMailServer(t)];
     await first.close();
