@@ -562,7 +562,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'a user who was an admin is still notified of the whole account',
     file: 'src/resources/users/users.ts',
-    changes: [["    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId);\n", '']],
+    changes: [["    if (input.role === 'member') await endHooksAfterRoleLoss(write, userId, enqueueAlerts);\n", '']],
     caughtBy: {
       file: 'test/stories/delivery/team-hooks.test.ts',
       name: 'X11 who loses the admin role is notified of nothing more, also not of what the hook misses until it is restored',
