@@ -56,8 +56,8 @@ function groupsOf(files: readonly string[], size: number): string[][] {
 const MIN_MEMORY_BYTES = 4 * 2 ** 30;
 
 /**
- * Creates the folder for the temporary files of the run: in memory if there is enough, because tests commit thousands
- * of times and would wait for the disk most of their time. `npm run prove` uses the disk.
+ * Creates the folder for the temporary files of the run: in memory if there is enough. Tests commit thousands of
+ * times, and on a disk they would mostly wait. `npm run prove` uses the disk.
  */
 function createTemporaryRoot(): string {
   const memory = '/dev/shm';

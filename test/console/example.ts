@@ -379,8 +379,8 @@ async function waitForDeliveries({ owner }: SimulatedDay): Promise<void> {
 }
 
 /**
- * Skips time in which nobody calls. Only in the last minutes, timers run at their due times: to run the ten thousands of
- * polls of a day would take longer than to create all records.
+ * Skips a time without calls. Timers run at their due times only in the last minutes, because running every poll of a
+ * day would take longer than creating all records.
  */
 async function skip(clock: TestClock, milliseconds: number): Promise<void> {
   const ticking = Math.min(milliseconds, 3 * MINUTE_MS);

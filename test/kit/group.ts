@@ -12,7 +12,7 @@ type TestFunction = NonNullable<Parameters<typeof nodeTest.test>[0]>;
 type TestOptions = { readonly timeout?: number };
 type RegisteredTest = { readonly name: string; readonly options: TestOptions; readonly run: TestFunction };
 
-/** What the file that is loading or running has registered. */
+/** The tests and hooks of the file that is loading or running. */
 let tests: RegisteredTest[] = [];
 let beforeHooks: (() => unknown)[] = [];
 let afterHooks: (() => unknown)[] = [];

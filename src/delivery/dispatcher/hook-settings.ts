@@ -44,8 +44,16 @@ const MIN_WORD_LENGTH = 4;
 export function hideHeaderValues(text: string, headers: readonly string[]): string {
   const values = headers.filter((_, index) => index % 2 === 1);
   const forms = new Set(values.flatMap(secretWordsOf).flatMap(writtenForms).map(toLowerAscii));
+  let shownText = text;
+  let lowerText = toLowerAscii(text);
   // A form that begins with another one comes first.
-  return [...forms].sort((a, b) => b.length - a.length).reduce(hideForm, text);
+  for (const form of [...forms].sort((a, b) => b.length - a.length)) {
+    // A value can have thousands of words, and hardly any is in the text.
+    if (!lowerText.includes(form.slice(0, MIN_WORD_LENGTH))) continue;
+    shownText = hideForm(shownText, form);
+    lowerText = toLowerAscii(shownText);
+  }
+  return shownText;
 }
 
 /** Returns a header value, its words, and decoded credentials. */

@@ -73,8 +73,8 @@ export async function replaceSubscriptions(write: AccountWrite, hook: Subscribed
 }
 
 /**
- * SQL that joins `facts` (account_id, kind, wildcard, user_id, project_id, previous_project_id, is_silent) with the subscriptions of
- * the live hooks that report them. A hook has one audience, and either names kinds or wildcards, so it joins a fact at
+ * SQL that joins `facts` (occurrences with the column `wildcard`, see `record-occurrences.ts`) with the subscriptions of
+ * the live hooks that report them. A hook has one audience, and names either kinds or wildcards, so it joins a fact at
  * most once.
  */
 export function joinSubscriptions(queries: Queries): RawBuilder<unknown> {

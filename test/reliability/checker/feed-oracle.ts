@@ -24,7 +24,7 @@ const hasPlace = (occurrence: Occurrence): occurrence is FeedEntry => occurrence
 /** Whether the run compares notifications with the feed. */
 export const hasFeed = ({ database }: Pick<History, 'database'>): boolean => database.occurrences.some(hasPlace);
 
-/** What a hook reports at one position of the feed; undefined before it exists. */
+/** The subscription of a hook at one position of the feed; undefined before the hook exists. */
 type Phase =
   | (Subscription & {
       /** Whether its user has lost the role that the scope needs. */

@@ -76,7 +76,7 @@ export type ClientCall = {
   | { readonly did: 'redeliver'; readonly deliveryId: string }
 );
 
-/** What a hook reports (X11): the kinds, separated by commas, or `*`; the scope `own` if none is given. */
+/** The subscription of a hook (X11): kinds, separated by commas, or `*`; without a scope, its scope is `own`. */
 export type Subscription = {
   readonly kind: string;
   readonly scope?: 'own' | 'project' | 'account';
@@ -134,7 +134,7 @@ export type DatabaseContent = {
   readonly pending: number;
 };
 
-/** What the feed says about an occurrence besides kind, user and record. */
+/** The fields of a feed entry besides kind, user and record. */
 export type FeedPlace = {
   readonly domain: string;
   readonly position: number;

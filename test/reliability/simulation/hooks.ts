@@ -17,7 +17,7 @@ type ClientHook = {
   changedInLife: number | undefined;
 };
 
-/** What a hook is to report, as a request body and as the checker knows it. */
+/** A random subscription: as a request body, and as the history of the checker stores it. */
 type SubscriptionRequest = {
   readonly body: Readonly<Record<string, unknown>>;
   readonly subscription: Subscription;

@@ -17,8 +17,8 @@ import { isSubscribed, subscribe, unsubscribe, type WantedHook } from './subscri
 const ALL_KINDS = '*';
 
 /**
- * Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. Version 1
- * of the node has one event, `kind`, of the key's own user; version 2 has several events and a scope.
+ * Starts a workflow when a webhook notification arrives. Each active workflow has one hook; nothing is polled. In
+ * version 1 of the node, the hook reports one event kind of its own user. Version 2 has several kinds and a scope.
  */
 export class CarillonTrigger implements INodeType {
   description: INodeTypeDescription = {

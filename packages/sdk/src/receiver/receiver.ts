@@ -46,8 +46,8 @@ export type ReceiverOptions = {
   /** The project, with scope `project` only. */
   readonly projectId?: Id | undefined;
   /**
-   * URL of this receiver, with a part that cannot be guessed. `start` then creates a hook with this target for the kinds
-   * of `on`, or changes it if `on` or the scope has changed. If omitted, create the hooks yourself.
+   * URL of this receiver, with a part that cannot be guessed. `start` creates a hook with this target for the kinds
+   * in `on`, and changes it when `on` or the scope has changed. Without `at`, create the hooks yourself.
    */
   readonly at?: string | URL | undefined;
   /** Storage of the cursor; default: in memory, so a restart loses the cursor. */
