@@ -185,6 +185,28 @@ export function RadioGroup<T extends string>({ label, value, options, onChange }
   );
 }
 
+type FieldGroupProps = {
+  readonly label: string;
+  readonly errorText?: string | undefined;
+  readonly children: ComponentChildren;
+};
+
+/** Groups controls under one label, with one validation error below them. */
+export function FieldGroup({ label, errorText, children }: FieldGroupProps) {
+  const errorId = useId();
+  return (
+    <fieldset class="field-group" aria-describedby={errorText === undefined ? undefined : errorId}>
+      <legend>{label}</legend>
+      {children}
+      {errorText !== undefined && (
+        <span id={errorId} class="fault" role="alert">
+          {errorText}
+        </span>
+      )}
+    </fieldset>
+  );
+}
+
 type PassphraseFieldProps = {
   readonly label: string;
   /** Tells password managers to fill in the stored passphrase, or to suggest a new one. */

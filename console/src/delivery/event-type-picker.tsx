@@ -1,6 +1,6 @@
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { FeedKind } from '../../../packages/sdk/src/api-types.ts';
-import { Checkbox } from '../components/field.tsx';
+import { Checkbox, FieldGroup } from '../components/field.tsx';
 import { allEventTypes, type EventTypes, eventTypeGroups, splitKind } from './delivery-text.ts';
 
 type EventTypePickerProps = {
@@ -14,7 +14,6 @@ type EventTypePickerProps = {
 
 /** Checkboxes for event types: one row per record type, and one checkbox for all. */
 export function EventTypePicker({ label, allLabel, eventTypes, errorText, onChange }: EventTypePickerProps) {
-  const errorId = useId();
   const isAll = eventTypes.includes('*');
   // Remember the list, so that it is selected again when the checkbox for all is unchecked.
   const [lastList, setLastList] = useState<EventTypes>(isAll ? ['new_event'] : eventTypes);
@@ -24,8 +23,7 @@ export function EventTypePicker({ label, allLabel, eventTypes, errorText, onChan
     onChange(list);
   };
   return (
-    <fieldset class="event-types" aria-describedby={errorText === undefined ? undefined : errorId}>
-      <legend>{label}</legend>
+    <FieldGroup label={label} errorText={errorText}>
       <Checkbox label={allLabel} checked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : lastList)} />
       {eventTypeGroups.map((group) => (
         <div key={group.title} class="event-type-group">
@@ -50,11 +48,6 @@ export function EventTypePicker({ label, allLabel, eventTypes, errorText, onChan
           </span>
         </div>
       ))}
-      {errorText !== undefined && (
-        <span id={errorId} class="fault" role="alert">
-          {errorText}
-        </span>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }

@@ -21,9 +21,9 @@ import {
   scopeTexts,
   shownStateOf,
 } from '../../delivery/delivery-text.ts';
+import { EditHook, NewHook } from './edit-hook.tsx';
 import { canRestore, useHookActions } from './hook-actions.tsx';
 import { HookPage } from './hook-detail.tsx';
-import { EditHook, NewHook } from './hook-form.tsx';
 
 /** Screen of hooks: the list, the page or form of one hook, or the form for a new hook, depending on the path. */
 export default function HooksScreen({ remainingPath: [id, action] }: ScreenProps) {
