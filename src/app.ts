@@ -27,7 +27,7 @@ import type { Store } from './store/store.ts';
 const MAX_HEADER_BYTES = 16 * 1_024;
 const MAX_URL_BYTES = 8 * 1_024;
 
-export type AppDeps = {
+type AppDeps = {
   readonly store: Store;
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
@@ -69,7 +69,7 @@ export type AppDeps = {
 };
 
 /** The HTTP app with all route groups. The caller starts its server. */
-export type App = {
+type App = {
   readonly server: FastifyInstance;
   /**
    * Begins a graceful shutdown: each response closes its connection. Requests that wait for the feed and delayed

@@ -20,7 +20,7 @@ const MAIL_STOP_TIMEOUT_MS = 1_000;
 /** Maximum time for which a shutdown waits for attempts in flight, after the mails. */
 const ATTEMPT_STOP_TIMEOUT_MS = 8_000;
 
-export type BackgroundDeps = {
+type BackgroundDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly realClock: Clock;
@@ -33,7 +33,7 @@ export type BackgroundDeps = {
 };
 
 /** The background work of a node: deliveries, mails and retention. */
-export type BackgroundWork = {
+type BackgroundWork = {
   /** Number of attempts in flight. */
   readonly countInFlightAttempts: () => number;
   /** Number of hook queues that this node leases. */

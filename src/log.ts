@@ -11,7 +11,7 @@ export type Log = Logger;
 const PRIVATE_PROPERTIES = ['detail', 'where', 'hint', 'internalQuery', 'query', 'parameters', 'input', 'base'];
 
 /** Serializes an error for the log, without user data. */
-export function serializeError(error: Error): Record<string, unknown> {
+function serializeError(error: Error): Record<string, unknown> {
   const properties = Object.entries(pino.stdSerializers.err(error));
   return Object.fromEntries(properties.filter(([name]) => !PRIVATE_PROPERTIES.includes(name)));
 }

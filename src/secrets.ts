@@ -16,7 +16,7 @@ export const systemRandom: Random = {
 };
 
 /** Prefix of every API key, so that secret scanners recognize a leaked key. */
-export const API_KEY_PREFIX = 'carillon_';
+const API_KEY_PREFIX = 'carillon_';
 
 /** Creates an API key: the prefix and 256 random bits. Only its hash is stored. */
 export function newApiKey(random: Random): string {

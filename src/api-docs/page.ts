@@ -8,10 +8,10 @@ import { anchorOf, renderOperation, renderTable } from './operation.ts';
 import { groupByResource } from './schema-shape.ts';
 
 /** A chapter of `/docs` that applies to all routes. */
-export type Chapter = { readonly id: string; readonly title: string; readonly content: Html };
+type Chapter = { readonly id: string; readonly title: string; readonly content: Html };
 
 /** The chapters for developers who connect an application. */
-export function createGuideChapters(baseUrl: string): readonly Chapter[] {
+function createGuideChapters(baseUrl: string): readonly Chapter[] {
   return [
     { id: 'calling', title: 'Calling', content: renderCallingText(baseUrl) },
     { id: 'receiving-webhooks', title: 'Receiving notifications', content: renderWebhooksText(baseUrl) },
@@ -158,7 +158,7 @@ function findCommonProblemCodes(routes: readonly Route[]): ReadonlySet<ProblemCo
 }
 
 /** The style sheet of `/docs`: light and dark, responsive, without external resources. */
-export const stylesheet = `
+const stylesheet = `
 :root {
   color-scheme: light dark;
   --ground: light-dark(#fbfaf8, #131217);

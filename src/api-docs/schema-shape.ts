@@ -2,7 +2,7 @@ import type { JsonSchema } from '../http/fields/field.ts';
 import { idNamesOf, type Route } from '../http/routes/route.ts';
 
 /** An example call of a route: as a curl command, and as a line of code that uses the SDK. */
-export type ExampleCall = { readonly curl: string; readonly sdk: string };
+type ExampleCall = { readonly curl: string; readonly sdk: string };
 
 /** Names of the SDK methods that cannot be derived from the path. */
 const SDK_METHOD_NAMES: Readonly<Record<string, string>> = {

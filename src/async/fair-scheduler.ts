@@ -69,7 +69,7 @@ export class FairGroupQueue<T> {
   }
 }
 
-export type FairSchedulerDeps = {
+type FairSchedulerDeps = {
   /** Monotonic time in milliseconds. */
   readonly clock: { monotonic(): number };
   /** Maximum time for jobs per event-loop iteration, in milliseconds. A running job is not interrupted. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 
-export type PollLoopOptions = {
+type PollLoopOptions = {
   readonly clock: Pick<Clock, 'after'>;
   /** Time from the end of a turn to the start of the next one. */
   readonly intervalMs: number;

@@ -4,7 +4,7 @@
  */
 export type QuotaOwner = { readonly group: string | number; readonly member?: string | number };
 
-export type QuotaLimits = {
+type QuotaLimits = {
   /** Maximum amount in use, over all groups. */
   readonly maxTotal: number;
   /** Maximum amount in use per group; undefined: no limit. */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 /** Default time from the first buffered entry to the write: a buffer is written at most once a second. */
 const WRITE_DELAY_MS = 1_000;
 
-export type WriteBehindOptions<K, V> = {
+type WriteBehindOptions<K, V> = {
   readonly clock: Pick<Clock, 'after'>;
   /** Maximum number of buffered entries. Entries with further keys are only counted. */
   readonly maxEntries: number;

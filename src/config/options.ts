@@ -13,7 +13,7 @@ import { formatDatabaseLocation, parseDatabaseUrl } from '../store/database-url.
 import { parseOrigins } from './origins.ts';
 
 /** The parsed value of an option, or an error text that is printed after the option's name. */
-export type ParseResult<T> = { value: T } | { fault: string };
+type ParseResult<T> = { value: T } | { fault: string };
 
 /** The definition of an option of `carillon serve`. Flags, environment variables, help and docs are derived from it. */
 export type Option<T> = {
@@ -61,7 +61,7 @@ function defineQuota(flag: string, description: string): Option<number | undefin
 
 const nodeRoles = ['all', 'api', 'delivery'] as const;
 
-export type NodeRole = (typeof nodeRoles)[number];
+type NodeRole = (typeof nodeRoles)[number];
 
 /** All options, in the order of the help. */
 export const options = {

@@ -8,8 +8,8 @@ const MIDNIGHT = '00:00:00';
 const LAST_SECOND_OF_DAY = '23:59:59';
 
 export const dayOf = (time: string): string => time.slice(0, 10);
-export const hasTimeOfDay = (time: string): boolean => time.slice(11) !== MIDNIGHT;
-export const toMidnightTime = (day: string): string => `${day} ${MIDNIGHT}`;
+const hasTimeOfDay = (time: string): boolean => time.slice(11) !== MIDNIGHT;
+const toMidnightTime = (day: string): string => `${day} ${MIDNIGHT}`;
 
 /** Adds a number of days to a day. The result is clamped to the years 1 to 9999. */
 export function addDays(day: string, dayCount: number): string {

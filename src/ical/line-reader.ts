@@ -23,7 +23,7 @@ export type IcalComponent = {
 };
 
 /** The components of all calendars of a file, and the lines that are in none of these components. */
-export type ComponentTree = {
+type ComponentTree = {
   readonly components: readonly IcalComponent[];
   readonly calendarLines: readonly ContentLine[];
 };

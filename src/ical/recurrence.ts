@@ -12,7 +12,7 @@ export type RecurrenceImportRange = { readonly from: string; readonly to: string
  * One instance of a series (in iCalendar a recurrence instance, not an occurrence of the feed). Its name consists of a
  * day and a number, such as `2027-01-31 1`, and is the same in every version of the file.
  */
-export type RecurrenceInstance = {
+type RecurrenceInstance = {
   readonly instanceName: string;
   readonly start: IcalTime;
   readonly end: IcalTime | undefined;
@@ -30,7 +30,7 @@ const MAX_STEPS_PER_SERIES = 500_000;
 /** Upper bound of the difference between the UTC offsets of two zones. */
 const MAX_ZONE_DIFFERENCE_MS = 2 * DAY_MS;
 
-export type ExpandSeriesDeps = {
+type ExpandSeriesDeps = {
   readonly timeConverter: TimeConverter;
   readonly importRange: RecurrenceImportRange;
   readonly workBudget: WorkBudget;

@@ -32,7 +32,7 @@ export type ParsedEvent = StoredDates & {
 
 const MAX_NAME_LENGTH = 255;
 
-export type SeriesConverterDeps = {
+type SeriesConverterDeps = {
   readonly skipReport: SkipReport;
   readonly timeConverter: TimeConverter;
   readonly options: ParseOptions;

@@ -58,7 +58,7 @@ const EXPANSION_START_MS = Date.UTC(1970, 0);
 const EXPANSION_END_MS = Date.UTC(2100, 0);
 
 /** Creates a zone from a VTIMEZONE of the file; returns undefined if the VTIMEZONE has no offset. */
-export function createZoneFromVtimezone(
+function createZoneFromVtimezone(
   { components }: IcalComponent,
   trySpendSteps: (steps: number) => boolean,
 ): SourceZone | undefined {

@@ -3,7 +3,7 @@ import { escapeText, foldLine, stripControlCharacters } from './text.ts';
 import type { CalendarZone } from './zone.ts';
 
 /** Properties of a calendar file. */
-export type CalendarProperties = {
+type CalendarProperties = {
   readonly name: string;
   /** Description of the calendar; empty for none. */
   readonly description: string;

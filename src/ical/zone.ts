@@ -121,7 +121,7 @@ function formatLocalTime(utcMs: number, offsetSeconds: number): string {
  *
  * @param fromMs a whole second, in milliseconds since the epoch
  */
-export function writeVtimezone(zoneName: string, fromMs: number, untilMs: number): string {
+function writeVtimezone(zoneName: string, fromMs: number, untilMs: number): string {
   const changes = getOffsetChanges(zoneName, fromMs, untilMs);
   const firstOffsetSeconds = offsetSecondsAt(zoneName, fromMs);
   const lowestOffsetSeconds = Math.min(firstOffsetSeconds, ...changes.map(({ to }) => to));

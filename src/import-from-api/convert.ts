@@ -14,7 +14,7 @@ import { type ConvertedRow, RowBuilder, type RowDeps } from './rows.ts';
 import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts';
 
 /** Counts for one resource type. */
-export type TypeCounts = {
+type TypeCounts = {
   /** Number of records that were left out. */
   leftOut: number;
   /**
@@ -37,7 +37,7 @@ export type ConversionResult = {
 };
 
 /** A record that was left out, with the reasons. */
-export type LeftOutRecord = {
+type LeftOutRecord = {
   readonly resource: ResourceTypeName;
   readonly id: string;
   readonly left_out: readonly FieldError[];
@@ -46,7 +46,7 @@ export type LeftOutRecord = {
 /** Maximum number of left-out records in the output of the command. The report lists all of them. */
 const MAX_LISTED_LEFT_OUT_RECORDS = 100;
 
-export type ConvertDeps = RowDeps & {
+type ConvertDeps = RowDeps & {
   readonly progress: TransferProgress;
   /** Paths of the export file, of the report of changed and left-out records, and of the map of old ids to new ids. */
   readonly paths: { readonly exportFile: string; readonly report: string; readonly idMap: string };

@@ -10,9 +10,7 @@ import { toIdText, type WorkFile } from './work-file.ts';
  * Whether the ids of a resource type are kept or renumbered. They are renumbered if some are in use at this service
  * (`inUse` counts them) or are not valid ids (`invalid` counts them).
  */
-export type IdNumbering =
-  | { readonly kept: true }
-  | { readonly kept: false; readonly inUse: number; readonly invalid: number };
+type IdNumbering = { readonly kept: true } | { readonly kept: false; readonly inUse: number; readonly invalid: number };
 
 export type ImportPlan = {
   readonly accountId: number;

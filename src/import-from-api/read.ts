@@ -5,7 +5,7 @@ import type { WorkFile } from './work-file.ts';
 
 export const PAGE_SIZE = 1_000;
 
-export type ReadDeps = {
+type ReadDeps = {
   readonly source: SourceClient;
   readonly workFile: WorkFile;
   readonly progress: TransferProgress;

@@ -14,7 +14,7 @@ import type { ExportedTable } from '../transfer/exported-tables.ts';
 export type ResourceTypeName = 'company' | 'user' | 'users' | 'clients' | 'projects' | 'tasks' | 'subtasks' | 'events';
 
 /** A field that refers to a record of another type. */
-export type ReferenceField = {
+type ReferenceField = {
   readonly field: string;
   readonly referencedType: 'clients' | 'projects' | 'tasks';
   /** The field that contains the name of the referenced record, if there is one. */

@@ -17,7 +17,7 @@ export type ConvertedRow = {
  * A record that cannot be imported. `placeholderRow` takes its place, so that other records can still refer to the
  * record.
  */
-export type SkippedRecord = { readonly faults: readonly FieldError[]; readonly placeholderRow?: ConvertedRow };
+type SkippedRecord = { readonly faults: readonly FieldError[]; readonly placeholderRow?: ConvertedRow };
 
 export type RowDeps = {
   readonly workFile: WorkFile;

@@ -15,7 +15,7 @@ export type SourceClient = {
 export type SourceReply = { readonly state: 'found'; readonly body: unknown } | MissingReply;
 export type MissingReply = { readonly state: 'absent' | 'refused'; readonly status: number };
 
-export type SourceOptions = {
+type SourceOptions = {
   /** Base URL, without `/v2`. */
   readonly sourceUrl: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -192,7 +192,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Parses `Retry-After`, seconds or a date, as milliseconds from now; undefined if it is absent or malformed. */
-export function parseRetryAfterMs(header: string | null, now: number): number | undefined {
+function parseRetryAfterMs(header: string | null, now: number): number | undefined {
   const text = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(text)) return Number(text) * 1_000;
   // `Date.parse` accepts nearly everything; HTTP dates end with GMT.

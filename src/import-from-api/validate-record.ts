@@ -13,7 +13,7 @@ import type { RecordCreationInput, ResourceType, ResourceTypeName } from './reso
 /** A field whose value differs from the source: the reason, and the original value in `was`. */
 export type FieldCorrection = FieldError & { readonly was: unknown };
 
-export type RecordTimestamps = {
+type RecordTimestamps = {
   readonly date_created: number;
   readonly date_modified: number | null;
   readonly date_completed: number | null;

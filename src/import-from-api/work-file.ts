@@ -10,7 +10,7 @@ import type { ResourceTypeName } from './resource-types.ts';
  * The origin of a record. `source`: the source lists it. `nameless`: the source lists it, but without an id. `made`:
  * the import has created it because other records refer to it.
  */
-export type RecordOrigin = 'source' | 'nameless' | 'made';
+type RecordOrigin = 'source' | 'nameless' | 'made';
 
 /** A record as it was read from the source, and its id at this service. */
 export type StoredRecord = {
@@ -25,7 +25,7 @@ export type StoredRecord = {
  * `total` the number of records that the source reports. A list is `waiting` until the pass has read it to its end;
  * `absent` means that the source has no such list, and `refused` that the key may not read it.
  */
-export type ListState = {
+type ListState = {
   readonly state: 'waiting' | 'read' | 'absent' | 'refused';
   readonly reading: number;
   readonly next: number;

@@ -7,10 +7,10 @@ import type { Queries, Store } from '../store/store.ts';
 import type { HookAlert, MailTemplateValues } from './message.ts';
 
 /** Delay from the first alert to its mail, so that one mail contains several alerts. */
-export const ALERT_BATCH_DELAY_MS = 30_000;
+const ALERT_BATCH_DELAY_MS = 30_000;
 
 /** Minimum interval between two mails to a user. */
-export const MIN_MAIL_INTERVAL_MS = 5 * 60_000;
+const MIN_MAIL_INTERVAL_MS = 5 * 60_000;
 
 /** Maximum number of users who get a mail per poll. The next poll continues with the other users. */
 const MAX_USERS_PER_POLL = 500;
@@ -105,7 +105,7 @@ export async function claimMails(
 }
 
 /** Recipient and content of a mail. */
-export type MailContent = {
+type MailContent = {
   readonly to: { readonly name: string; readonly address: string };
   readonly domain: MailTemplateValues['domain'];
   readonly hooks: readonly HookAlert[];
@@ -240,7 +240,7 @@ export type MailDecision =
 /** Delay after the first failed try. The delay doubles with each further failed try. */
 const MIN_MAIL_RETRY_DELAY_MS = 60_000;
 /** Maximum delay between two tries. Every stored mail is due within this delay. */
-export const MAX_MAIL_RETRY_DELAY_MS = 3_600_000;
+const MAX_MAIL_RETRY_DELAY_MS = 3_600_000;
 
 /**
  * Maximum number of tries to send a mail. They take about three days; after that, the alerts are outdated. The limit is

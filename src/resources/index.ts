@@ -33,7 +33,7 @@ import { timeEntryRoutes } from './time-entries/time-entries.ts';
 import { createUserRoutes } from './users/users.ts';
 
 /** Dependencies of the routes, passed in by `server.ts`. */
-export type RouteDeps = {
+type RouteDeps = {
   readonly guard: SsrfGuard;
   readonly random: Random;
   readonly log: Log;

@@ -10,7 +10,7 @@ const MAX_BATCH_SIZE = 128;
 const EXECUTION_NUMBER_COLUMN = 'number of the execution';
 
 /** A query in two forms: for one execution, and for several executions in one statement. */
-export type BatchedQuery = {
+type BatchedQuery = {
   /** Whether the query changes rows. */
   readonly isWrite: boolean;
   runSingle(queries: Queries, values: StatementValues): Promise<unknown[]>;
@@ -19,7 +19,7 @@ export type BatchedQuery = {
 };
 
 /** Adds one execution of a query to the next batch, and returns its rows. */
-export type RunBatched = (query: BatchedQuery, values: StatementValues) => Promise<unknown[]>;
+type RunBatched = (query: BatchedQuery, values: StatementValues) => Promise<unknown[]>;
 
 const batchFunctions = new WeakMap<Queries, RunBatched>();
 

@@ -31,7 +31,7 @@ export class Placeholder {
 export type StatementMode = 'prepared' | 'unprepared';
 
 /** Function that runs SQL on one connection and returns its rows. */
-export type RunStatement = (
+type RunStatement = (
   sql: string,
   parameters: readonly unknown[],
   mode: StatementMode,

@@ -23,7 +23,7 @@ import { parseValidatedRow, requireMatchingExport, type ValidatedFile, validateF
 /** Number of rows per transaction. */
 const IMPORT_ROWS_PER_COMMIT = 5_000;
 
-export type ImportDeps = {
+type ImportDeps = {
   readonly store: Store;
   readonly path: string;
   readonly clock: Clock;

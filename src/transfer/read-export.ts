@@ -30,7 +30,7 @@ const MAX_LINE_BYTES = 64 << 20;
 /** A row of a file: the number of its line (the first line is 1), and the row as JSON. */
 export type FileRow = { readonly lineNumber: number; readonly json: string };
 
-export type ExportVisitor = {
+type ExportVisitor = {
   onHeader?(header: ExportHeader): void;
   /** Called with rows of one table, in the order of the file. */
   onRows(table: ExportedTable, rows: readonly FileRow[]): Promise<void> | void;

@@ -166,6 +166,31 @@ test('there are no import cycles in source, console, tests and benchmarks', () =
   assert.ok(done.size >= all.length);
 });
 
+test('what a file of src or of the console exports is imported by another file', () => {
+  const folders = ['src', ...packageSources, 'console', 'test', 'bench', 'demo', 'deploy', 'integrations'];
+  const all = folders.flatMap(sourcesBelow);
+  const wordsByPath = new Map(all.map(({ path, code }) => [path, new Set(code.match(/\w+/g))]));
+  const importersByPath = new Map<string, string[]>();
+  for (const { path, imports } of all) {
+    for (const { from } of imports) importersByPath.set(from, [...(importersByPath.get(from) ?? []), path]);
+  }
+  const exports = all
+    .filter(({ path }) => /^(src|console\/src)\//.test(path))
+    .flatMap(({ path, code }) =>
+      [...code.matchAll(/^export (?:async )?(?:const|function|class|type)\*? (\w+)/gm)].map(([, name = '']) => ({
+        path,
+        name,
+      })),
+    );
+  const isImported = ({ path, name }: { readonly path: string; readonly name: string }) =>
+    (importersByPath.get(path) ?? []).some((importer) => wordsByPath.get(importer)?.has(name));
+  assert.ok(exports.length > 1_000, `${exports.length} exports`);
+  assert.deepEqual(
+    exports.filter((one) => !isImported(one)).map(({ path, name }) => `${path}: ${name}`),
+    [],
+  );
+});
+
 test('every package that src imports is a dependency, and every dependency is imported', () => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const named = files

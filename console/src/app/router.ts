@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 
 /** A route of the console: the path segments after `#/`, and the query after `?`. */
-export type Route = { readonly path: readonly string[]; readonly query: URLSearchParams };
+type Route = { readonly path: readonly string[]; readonly query: URLSearchParams };
 
 /**
  * Reads the route from the URL fragment. Browsers never send the fragment to the server, so it may contain the token

@@ -6,7 +6,7 @@ import type { Tone } from '../components/badge.tsx';
 import { client } from './client.ts';
 
 /** The signed-in user and their account. */
-export type CurrentSession = { readonly user: User; readonly company: Company };
+type CurrentSession = { readonly user: User; readonly company: Company };
 
 /**
  * localStorage key of the signed-in user's id. All tabs share one session cookie, so each tab must notice when

@@ -91,7 +91,7 @@ export function toFieldErrors(error: unknown): Readonly<Record<string, string>> 
 }
 
 /** State of a form submission. */
-export type Submission = {
+type Submission = {
   readonly isBusy: boolean;
   /** Validation errors by field name. */
   readonly errorsByField: Readonly<Record<string, string>>;

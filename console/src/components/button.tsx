@@ -3,7 +3,7 @@ import { Icon, type IconName } from './icon.tsx';
 
 type ButtonVariant = 'plain' | 'primary' | 'quiet' | 'danger';
 
-export type ButtonProps = {
+type ButtonProps = {
   readonly variant?: ButtonVariant;
   readonly icon?: IconName;
   /** Accessible name for screen readers; required for a button that has only an icon. */

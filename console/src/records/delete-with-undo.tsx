@@ -10,7 +10,7 @@ import { showToast } from '../components/toast.tsx';
 /**
  * Warning about the side effects of a deletion: label of the confirm button, and text of the confirmation dialog.
  */
-export type DeleteWarning = { readonly confirmLabel: string; readonly text: ComponentChildren };
+type DeleteWarning = { readonly confirmLabel: string; readonly text: ComponentChildren };
 
 /** A resource whose records can be deleted and, with `recreate`, restored. */
 export type DeletableResource<T> = {

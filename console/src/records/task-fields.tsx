@@ -65,7 +65,7 @@ const recurrenceOptions = [
   { value: 'Y', text: 'Yearly' },
 ];
 
-export const defineDueDateField = <T extends RecordWithDueDate, Changes>(
+const defineDueDateField = <T extends RecordWithDueDate, Changes>(
   isDone: (record: T) => boolean,
 ): FieldDefinition<T, Changes> =>
   defineDateField<T, Changes>('due_date', 'Due', {

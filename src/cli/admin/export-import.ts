@@ -31,11 +31,7 @@ export function addExportCommand(program: Command): void {
 }
 
 /** Prints the totals of an export or import: the number of rows, in total and per table, and the checksum. */
-export function printTotals(
-  output: Output,
-  flags: Pick<ProgressFlags, 'json'>,
-  { rows, tables, sha256 }: ExportTotals,
-): void {
+function printTotals(output: Output, flags: Pick<ProgressFlags, 'json'>, { rows, tables, sha256 }: ExportTotals): void {
   const rowCounts = Object.entries(tables).map(([table, tableTotals]) => [table, tableTotals.rows] as const);
   const nonEmptyCounts = rowCounts.filter(([, count]) => count > 0);
   const lines = [

@@ -36,7 +36,7 @@ export function addConnectionOptions(command: Command): Command {
 }
 
 /** Connection settings from flags and environment variables, before a saved profile is applied. */
-export type ConnectionInput = {
+type ConnectionInput = {
   readonly service: string | undefined;
   readonly domain: string | undefined;
   readonly key: string | undefined;

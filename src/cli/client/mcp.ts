@@ -18,7 +18,7 @@ const MCP_INSTRUCTIONS =
   'Calendar events, clients, contacts, projects, tasks, subtasks, time entries, comments, users and teams of one account, and hooks that are notified of changes. Ids are strings of digits. Dates are written yyyymmdd. A list returns at most 1000 records per page; pass its `next` as `after` to get the next page.';
 
 /** An MCP tool and the route that it calls. */
-export type McpTool = {
+type McpTool = {
   readonly name: string;
   readonly verb: ResourceVerb;
   readonly description: string;

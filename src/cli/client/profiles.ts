@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { CliError } from '../output/screen.ts';
 
 /** A connection saved by `carillon login`. */
-export type Profile = { readonly service: string; readonly domain: string; readonly key: string };
+type Profile = { readonly service: string; readonly domain: string; readonly key: string };
 
 export const DEFAULT_PROFILE = 'default';
 

@@ -3,7 +3,7 @@ import { listProfileNames } from '../client/profiles.ts';
 import { CliError, stdout } from '../output/screen.ts';
 
 /** A suggested word that completes the command line, with its description. */
-export type Suggestion = { readonly word: string; readonly description: string };
+type Suggestion = { readonly word: string; readonly description: string };
 
 /** Registers the command `carillon completion`. */
 export function addCompletionCommand(program: Command): void {

@@ -4,7 +4,7 @@ import { formatCount } from '../output/progress.ts';
 import type { HookResult } from './hooks.ts';
 
 /** Result of an import from another service. */
-export type ImportResult = {
+type ImportResult = {
   readonly accountResult: ImportAccountResult;
   /** The new API key of the owner. */
   readonly key: string;

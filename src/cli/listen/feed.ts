@@ -10,7 +10,7 @@ const MAX_LONG_POLL_S = 30;
 /** Maximum number of entries per call. */
 const FEED_PAGE_SIZE = 100;
 
-export type FeedReaderOptions = {
+type FeedReaderOptions = {
   /** Selects the entries. */
   readonly filters: Pick<FeedFilters, 'kind' | 'scope' | 'project_id'>;
   readonly signal: AbortSignal;

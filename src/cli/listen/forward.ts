@@ -18,7 +18,7 @@ export type ForwardResult = {
   readonly attemptCount: number;
 };
 
-export type ForwardOptions = {
+type ForwardOptions = {
   readonly target: string;
   readonly timeoutMs: number;
   /** Signing secret, as for a signed hook; undefined to send unsigned requests. */

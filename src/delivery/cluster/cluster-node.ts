@@ -49,7 +49,7 @@ type PeerState = { heartbeat: number; unchangedSince: number };
 /** A peer whose heartbeat counter has not changed for `silentMs`. */
 type SilentPeer = { readonly node_id: number; readonly heartbeat: number; readonly silentMs: number };
 
-export type ClusterNodeDeps = {
+type ClusterNodeDeps = {
   readonly store: Store;
   readonly clusterSession: ClusterSession;
   /** Clock for heartbeats and leases; never replaced by a test's fake clock. */

@@ -23,7 +23,7 @@ const IDLE_QUEUE_TTL_MS = 10_000;
 /** Delay before a failed release or acknowledgement is retried. */
 export const LEASE_RETRY_DELAY_MS = 500;
 
-export type ClaimLoopDeps = {
+type ClaimLoopDeps = {
   readonly leaseManager: LeaseManager;
   readonly clock: Clock;
   readonly log: Log;

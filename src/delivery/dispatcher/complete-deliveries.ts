@@ -8,7 +8,7 @@ import type { Completion } from './in-flight-attempt.ts';
 import type { HookReference } from './queries.ts';
 
 /** The completions that are committed in one transaction. `completedAt` is not earlier than any of their attempts. */
-export type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
+type CompletionBatch = { readonly completions: readonly Completion[]; readonly completedAt: number };
 
 /**
  * Commits a batch of attempt results in one transaction: attempts, finalized deliveries, hook state, ended

@@ -13,7 +13,7 @@ const COMMIT_RETRY_DELAY_MS = 500;
 /** Maximum number of completions per transaction. */
 const MAX_COMPLETIONS_PER_BATCH = 500;
 
-export type CompleterDeps = {
+type CompleterDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly enqueueAlerts: EnqueueHookAlerts;

@@ -225,7 +225,7 @@ function releasePoolPermit<K, Queue>(pools: Map<K, PermitPool<Queue>>, key: K): 
   if (pool.permitsInUse === 0 && pool.waitLists.size === 0) pools.delete(key);
 }
 
-export type StartRateLimiterDeps = {
+type StartRateLimiterDeps = {
   readonly clock: Clock;
   /** Maximum number of starts per interval of `intervalMs`. */
   readonly maxStarts: number;

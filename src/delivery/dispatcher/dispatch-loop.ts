@@ -31,7 +31,7 @@ const UNPROVEN_START_RATE = { maxStarts: 20, intervalMs: 20 } as const;
  */
 const QUEUES_PER_ITERATION = 32;
 
-export type DispatchLoopDeps = {
+type DispatchLoopDeps = {
   readonly clock: Clock;
   readonly log: Log;
   /** Concurrency limit of one host, over all accounts. */

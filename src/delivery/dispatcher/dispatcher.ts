@@ -13,7 +13,7 @@ import type { HookQueue } from './hook-queue.ts';
 import type { Completion } from './in-flight-attempt.ts';
 import { Prefetcher } from './prefetcher.ts';
 
-export type DispatcherDeps = Pick<
+type DispatcherDeps = Pick<
   AttemptRunnerDeps,
   'baseUrl' | 'retryDelaysMs' | 'attemptTimeoutMs' | 'onAttemptFinished'
 > & {

@@ -4,10 +4,10 @@ import { computeRemainingBackoffMs, DELIVERED_OUTCOME, type Decision } from './r
  * Maximum concurrency of a hook. The concurrency starts at 1 and grows by 1 with each 200 (C22). So a slow hook gains
  * concurrency slowly, and a hook that only fails keeps 1.
  */
-export const MAX_IN_FLIGHT_PER_HOOK = 8;
+const MAX_IN_FLIGHT_PER_HOOK = 8;
 
 /** The part of the health that is stored with the hook, so that it survives a restart (C18, C20). */
-export type StoredHealth = {
+type StoredHealth = {
   /** Failures in a row. */
   readonly failures: number;
   /** End of the backoff, milliseconds since the epoch; null if there is none. */

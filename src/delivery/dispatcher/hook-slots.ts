@@ -19,7 +19,7 @@ import { firstMembersOf } from './work-loop.ts';
  * | the lease is released, or a result was fenced | | | | | no slot |
  * | a poll begins | – | – | – | no slot | – |
  */
-export type HookSlot =
+type HookSlot =
   /** The hook has pending work; its lease will be claimed. */
   | { readonly state: 'unclaimed' }
   /** The lease is being claimed. */
@@ -36,7 +36,7 @@ export type HookSlot =
   | { readonly state: 'leased'; readonly queue: HookQueue };
 
 /** A finished claim of a hook whose lease this node got. `areSettingsStale`: they were changed during the claim. */
-export type ClaimedSlot = { readonly hookId: number; readonly areSettingsStale: boolean };
+type ClaimedSlot = { readonly hookId: number; readonly areSettingsStale: boolean };
 
 /** The slots of all hooks that this node knows. A state machine without I/O: the claim loop tells it what happened. */
 export class HookSlots {

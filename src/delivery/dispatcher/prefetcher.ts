@@ -12,7 +12,7 @@ const ROWS_PER_PREFETCH = 32;
 /** Maximum number of hook queues that are prefetched concurrently. */
 const PREFETCH_CONCURRENCY = 64;
 
-export type PrefetcherDeps = {
+type PrefetcherDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

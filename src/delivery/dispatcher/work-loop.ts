@@ -5,7 +5,7 @@ import type { Log } from '../../log.ts';
 const RUN_RETRY_DELAY_MS = 500;
 
 /** The work of a loop: `runOnce` is called, one run at a time, while `hasWork` returns true. */
-export type WorkSource = {
+type WorkSource = {
   hasWork(): boolean;
   runOnce(): Promise<void>;
 };

@@ -34,7 +34,7 @@ const RETENTION_INTERVAL_MS = 3_600_000;
  * One round of retention: drops the rows that are too old at the trusted time `now`, and returns their number. Ends
  * early, between two writes, when `isStopped` returns true.
  */
-export type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
+type RetentionRound = (store: Store, now: number, isStopped: () => boolean) => Promise<number>;
 
 /** Time from the start to the first round, so that the start of the service is not slowed down. */
 const FIRST_RETENTION_DELAY_MS = 10_000;

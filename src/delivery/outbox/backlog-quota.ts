@@ -16,7 +16,7 @@ const CACHE_TTL_PER_COUNT_DURATION = 100;
 /** Maximum number of accounts in the LRU cache. */
 const MAX_CACHED_ACCOUNTS = 10_000;
 
-export type BacklogQuotaDeps = {
+type BacklogQuotaDeps = {
   readonly store: Pick<Store, 'read'>;
   readonly clock: Clock;
   readonly log: Log;

@@ -5,7 +5,7 @@ import type { Tables } from '../../store/tables.ts';
 import type { SigningSecret } from '../transport/signature.ts';
 
 /** The columns of a live hook that its owner can change, besides what it subscribes to. */
-export type ChangedSettings = {
+type ChangedSettings = {
   readonly name?: string;
   readonly enabled?: number;
   /** Headers for the gateway of the target: a JSON object, or null. */

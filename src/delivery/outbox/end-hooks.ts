@@ -133,7 +133,7 @@ async function dropManualAttemptsAndTests(queries: Queries, hookIds: readonly nu
 export type AlertKind = 'failing' | AlertedEndReason;
 
 /** The reasons for which a hook ends and its owner is alerted. A deleted user gets no alert. */
-export type AlertedEndReason = Exclude<EndedReason, 'user_deleted'>;
+type AlertedEndReason = Exclude<EndedReason, 'user_deleted'>;
 
 /** Consecutive failures after which the owner is alerted: one more ends the hook. */
 export const FAILURES_BEFORE_ALERT = MAX_FAILURES - 1;

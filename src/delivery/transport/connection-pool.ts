@@ -162,7 +162,7 @@ const SAMPLE_INTERIM_START = 'HTTP/1.1 100 ';
  * send one before each response to a POST. `101` is kept: it switches protocols. Without the limit, a flood of
  * interim responses would be read as fast as it arrives and leave no time for other targets (C22).
  */
-export class ResponseLimiter {
+class ResponseLimiter {
   readonly #socket: Socket;
   readonly #originalRead: Socket['read'];
   #onLimitExceeded: () => void = () => undefined;

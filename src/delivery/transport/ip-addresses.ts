@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
-export type AddressRange = readonly [base: IpAddress, bits: number];
+type AddressRange = readonly [base: IpAddress, bits: number];
 
 /** Forbidden IPv4 ranges: the IANA special-purpose registry, and addresses that no receiver can have. */
 const FORBIDDEN_IPV4_RANGES = parseRanges(

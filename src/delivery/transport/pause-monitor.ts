@@ -4,7 +4,7 @@ import { type Clock, startInterval } from '../../clock.ts';
 const TICK_INTERVAL_MS = 250;
 
 /** Measures the pauses of this process until `end` is called. */
-export type PauseWatch = {
+type PauseWatch = {
   /** Returns the longest pause so far, in milliseconds. The result may be too short by up to one tick. */
   getLongestPauseMs(): number;
   end(): void;

@@ -29,10 +29,10 @@ export type CheckedAddress = { address: string; family: 4 | 6 };
  * A forbidden target. API responses contain only `publicReason`. `address` (the first forbidden) and `setting` are for
  * the operator: `setting` is the complete assignment that would allow the target, absent if no setting can allow it.
  */
-export type ForbiddenTarget = { allowed: false; publicReason: 'forbidden'; address: string; setting?: string };
+type ForbiddenTarget = { allowed: false; publicReason: 'forbidden'; address: string; setting?: string };
 
 /** The result of checking a target. `failure`: the name could not be resolved, so nothing was checked (C11, C19). */
-export type TargetCheck =
+type TargetCheck =
   | { allowed: true; addresses: readonly CheckedAddress[] }
   | ForbiddenTarget
   | { failure: 'no_such_name' | 'resolver_silent' };

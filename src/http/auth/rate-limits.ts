@@ -31,10 +31,10 @@ export function budgetOf({ mode }: Pick<Route, 'mode'>): RateBudget {
  */
 type CountedCaller = Pick<Caller, 'accountId' | 'keyId'>;
 
-export type LimitName = (typeof limitDefinitions)[number]['name'];
+type LimitName = (typeof limitDefinitions)[number]['name'];
 
 /** The configured rate of each limit; undefined means that there is no limit. */
-export type ConfiguredRates = Readonly<Partial<Record<LimitName, RequestRate | undefined>>>;
+type ConfiguredRates = Readonly<Partial<Record<LimitName, RequestRate | undefined>>>;
 
 /**
  * Rate limits per key and per account. Calls are counted after authentication, so that a client without valid
@@ -104,7 +104,7 @@ export function addRateLimitedProblem(
  */
 const MAX_BUCKETS = 50_000;
 
-export type BucketLevel = {
+type BucketLevel = {
   /** Tokens available now. */
   readonly availableTokens: number;
   /** Time until a token is available; 0 if one is available now. */

@@ -13,7 +13,7 @@ import { createCrossOriginCheck, type RequestHeaders, type SessionCookie } from 
  */
 export type CallerLookupResult = Caller | undefined | Promise<Caller | undefined>;
 
-export type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookupResult;
+type FindCaller = (request: Pick<IncomingMessage, 'rawHeaders'>) => CallerLookupResult;
 
 /** Looks up the caller by API key and domain. The domain is in lower case. */
 export type AuthenticateKey = (key: string, domain: string) => CallerLookupResult;
@@ -124,7 +124,7 @@ function requireFoundCaller(group: RouteGroup, caller: Caller | undefined): Call
 }
 
 /** Returns the lookup for callers of the API. It requires the headers `key` and `domain`, each exactly once (C1). */
-export function createFindCallerByKey(authenticate: AuthenticateKey): FindCaller {
+function createFindCallerByKey(authenticate: AuthenticateKey): FindCaller {
   return (request) => {
     const { key, domain } = readCredentials(request);
     return key === undefined || domain === undefined ? undefined : authenticate(key, domain);

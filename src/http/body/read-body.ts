@@ -32,7 +32,7 @@ export type ParsedBody = {
  * The sender of a body. The body of an authenticated sender must arrive at a minimum rate, any other body within a
  * fixed timeout.
  */
-export type BodySender = { readonly owner: QuotaOwner; readonly isAuthenticated: boolean };
+type BodySender = { readonly owner: QuotaOwner; readonly isAuthenticated: boolean };
 
 export type BodyDeadlines = {
   /** After this time, the body of an authenticated sender must arrive at `minBodyBytesPerS` on average. */
@@ -42,7 +42,7 @@ export type BodyDeadlines = {
   readonly visitorBodyMs: number;
 };
 
-export type BodyReaderDeps = {
+type BodyReaderDeps = {
   /** Quota for the bytes of bodies in memory. The bytes are charged until the response is sent. */
   readonly memoryQuota: Quota;
   /** Quota for the bytes of bodies in temporary files. The bytes are charged until the response is sent. */
@@ -54,7 +54,7 @@ export type BodyReaderDeps = {
 };
 
 /** The body limit, unless the route has another one. */
-export const MAX_JSON_BODY_BYTES = 64 * 1_024;
+const MAX_JSON_BODY_BYTES = 64 * 1_024;
 
 /** Memory that is charged to the quota for each body, in addition to its bytes. */
 const BODY_OVERHEAD_BYTES = 4_096;
@@ -267,7 +267,7 @@ export function disableBodyParsing(app: FastifyInstance): void {
 }
 
 /** Throws unless the headers declare uncompressed JSON in UTF-8. A missing `Content-Type` is accepted (C4). */
-export function requireJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
+function requireJson({ bodyType, headers }: Pick<FastifyRequest, 'bodyType' | 'headers'>): void {
   const contentEncoding = headers['content-encoding'];
   if (!isJson(bodyType) || !isUncompressed(contentEncoding)) throw new Problem('unsupported_media_type');
 }

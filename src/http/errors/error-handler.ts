@@ -20,7 +20,7 @@ const MAX_WRONG_KEY_DELAY_MS = 10_000;
  */
 const UNDELAYED_RATE: RequestRate = { count: 20, windowSeconds: 1 };
 
-export type ErrorHandlerDeps = {
+type ErrorHandlerDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly routeGroups: readonly RouteGroup[];

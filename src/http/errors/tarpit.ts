@@ -8,7 +8,7 @@ import { TokenBuckets } from '../auth/rate-limits.ts';
  */
 const MAX_DELAYED_RESPONSES = 1_000;
 
-export type TarpitDeps = {
+type TarpitDeps = {
   readonly clock: Clock;
   /** Rate of rejections per id above which they are delayed; undefined disables delays. */
   readonly rate: RequestRate | undefined;

@@ -17,7 +17,7 @@ export const EVENT_STREAM_TYPE = 'text/event-stream';
 /** Maximum number of feed entries per read, and per chunk of a stream. */
 export const STREAM_BATCH_SIZE = 100;
 
-export type StreamDeps = {
+type StreamDeps = {
   readonly clock: Clock;
   /** Reads the entries after a cursor; rejects if the caller may no longer read them. */
   readEntriesAfter(after: number): Promise<SerializedFeedPage>;

@@ -16,7 +16,7 @@ export function parseCompactDay(text: string): string | undefined {
 }
 
 /** Parses a day, `yyyymmdd` or the output form `YYYY-MM-DD`, to `YYYY-MM-DD 00:00:00`; undefined if it is neither. */
-export function parseDayAsMidnight(text: string): string | undefined {
+function parseDayAsMidnight(text: string): string | undefined {
   const day = parseCompactDay(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text.replaceAll('-', '') : text);
   return day === undefined ? undefined : `${day} 00:00:00`;
 }

@@ -10,7 +10,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown };
  * How a caller uses a field: `readOnly` is only returned, `constant` always has the same value, `derived` is computed
  * from another field, `writable` is accepted and returned, `writeOnly` is accepted and never returned.
  */
-export type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writeOnly';
+type FieldMode = 'readOnly' | 'constant' | 'derived' | 'writable' | 'writeOnly';
 
 /** The stored value of a valid input, or the error message for the field. */
 export type ParsedValue<Stored> = { readonly value: Stored } | { readonly error: string };

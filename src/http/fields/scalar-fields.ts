@@ -61,7 +61,7 @@ export const readOnlyEnumList = (description: string, values: readonly string[],
 export const readOnlyTexts = (description: string) =>
   readOnlyField<readonly string[]>(description, (list) => list, { type: 'array', items: STRING_SCHEMA });
 
-export type TextOptions = {
+type TextOptions = {
   description: string;
   maxLength: number;
   minLength?: number;

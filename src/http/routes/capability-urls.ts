@@ -33,7 +33,7 @@ export type CapabilityUrl = {
   findDocument(queries: Queries, fileName: string, now: number): Promise<CapabilityDocument | undefined>;
 };
 
-export type CapabilityUrlDeps = {
+type CapabilityUrlDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly rateLimits: Pick<RateLimits, 'countCall'>;

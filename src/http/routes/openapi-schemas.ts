@@ -110,7 +110,7 @@ export class SchemaCollector {
 }
 
 /** Returns a key for a schema. Schemas that differ only in annotations have the same key. */
-export function schemaKeyOf(schema: JsonSchema): string {
+function schemaKeyOf(schema: JsonSchema): string {
   return JSON.stringify(Object.entries(schema).filter(([keyword]) => !isAnnotation(keyword)));
 }
 
@@ -231,7 +231,7 @@ const hasEnvelope = (route: Route) => dataSchemaOf(route) !== undefined;
 const isListRoute = (route: Route) => dataSchemaOf(route)?.type === 'array';
 
 /** Returns the record schema of a response: `data`, the items of `data`, or the response itself. */
-export function recordSchemaIn(response: JsonSchema): JsonSchema {
+function recordSchemaIn(response: JsonSchema): JsonSchema {
   const { data } = (response.properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   return data === undefined ? response : ((data.items ?? data) as JsonSchema);
 }
@@ -254,7 +254,7 @@ const VERB_BY_METHOD = { POST: 'create', PUT: 'update', DELETE: 'delete' } as co
 const pathSegmentsOf = ({ path, aliasOf }: Route) => (aliasOf ?? path).split('/').filter((part) => part !== '');
 
 /** Returns the name of the resource type of a route: `TimeEntry` for `/time_entries/{entry_id}`. */
-export function resourceTypeNameOf(route: Route): string {
+function resourceTypeNameOf(route: Route): string {
   const [collection = ''] = pathSegmentsOf(route);
   return toPascalCase(collection.replace(/ies$/, 'y').replace(/s$/, ''));
 }

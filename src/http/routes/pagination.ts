@@ -19,7 +19,7 @@ export type PageSlice<Row> = {
 };
 
 /** The slices of a page: all loaded, or loaded one after the other while they are iterated. */
-export type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlice<Row>>;
+type PageSlices<Row> = readonly PageSlice<Row>[] | AsyncIterable<PageSlice<Row>>;
 
 /**
  * One page of a list, and the total number of records. Slices are loaded on demand, so that loading stops when the

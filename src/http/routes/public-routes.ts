@@ -42,7 +42,7 @@ export type PublicRoute = {
   run(request: PublicRequest): Promise<PublicResult>;
 };
 
-export type PublicRouteDeps = {
+type PublicRouteDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly cookie: SessionCookie;

@@ -17,7 +17,7 @@ export type RequestClass = 'probe' | 'caller' | 'visitor';
 /** Maximum time for which a burst of new connections delays the request of a visitor. */
 const MAX_VISITOR_DELAY_MS = 500;
 
-export type AdmissionDeps = {
+type AdmissionDeps = {
   readonly scheduler: Pick<FairScheduler, 'run'>;
   /** Starts a request. The synchronous part of the request handler runs before this function returns. */
   readonly startRequest: RequestListener;
@@ -76,7 +76,7 @@ export function claimedIdentityOf({ headers, socket }: IncomingMessage): string 
 }
 
 /** The limit because of which a request was shed, as it appears in metrics. */
-export type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
+type ShedReason = 'requests' | 'visitors' | 'request_bytes' | 'response_bytes';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -91,7 +91,7 @@ export function markAsShed(request: FastifyRequest, reason: ShedReason): Problem
   return new Problem('overloaded');
 }
 
-export type LoadSheddingDeps = {
+type LoadSheddingDeps = {
   readonly log: Log;
   readonly clock: Clock;
   readonly baseUrl: () => string;

@@ -15,13 +15,13 @@ import type { QuotaOwner } from '../../async/quota.ts';
  *
  * In every phase, a connection whose client reads nothing for `stallMs` while bytes are buffered is closed.
  */
-export type ConnectionPhase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
+type ConnectionPhase = 'head' | 'working' | 'body' | 'dropping' | 'idle';
 
 /** The reason why a connection was closed, as it appears in metrics and log lines. */
 export type CloseReason = 'head_timeout' | 'body_timeout' | 'drop_timeout' | 'unread' | 'pipelined' | 'too_many';
 
 /** A request body that has not arrived completely, while its request waits for it. */
-export type PendingBody = {
+type PendingBody = {
   /** Whether the body is too slow, `ageMs` milliseconds after the request began to wait for it. */
   isTooSlow(ageMs: number): boolean;
   /** Rejects the request, because its body is too slow. */
@@ -29,7 +29,7 @@ export type PendingBody = {
 };
 
 /** Maximum size of an unneeded request body that is read and discarded, so that its connection can be kept alive. */
-export const MAX_DROPPED_BYTES = 64 * 1_024;
+const MAX_DROPPED_BYTES = 64 * 1_024;
 
 /** A client that reads fewer bytes than this within `stallMs` counts as stalled. */
 const MIN_READ_BYTES = 32 * 1_024;

@@ -18,7 +18,7 @@ const MAX_PIPELINED_REQUESTS = 100;
  */
 const MAX_CLOSED_PER_ITERATION = 50;
 
-export type ConnectionTrackerDeps = {
+type ConnectionTrackerDeps = {
   readonly clock: Clock;
   readonly deadlines: ConnectionDeadlines & { readonly deadlineCheckIntervalMs: number };
   /** Maximum number of concurrent connections in total. A client network may have a quarter of them. */

@@ -7,7 +7,7 @@ import { createProblemBody, problemOf } from '../errors/problem-response.ts';
  * The error that Node emits for bytes that are not HTTP: its code, the received bytes, and the position of the error in
  * them.
  */
-export type MalformedRequestError = Error & {
+type MalformedRequestError = Error & {
   readonly code?: string | undefined;
   readonly rawPacket?: unknown;
   readonly bytesParsed?: number;

@@ -18,7 +18,7 @@ const MIN_LOOKUP_SLOTS = 1_000;
 /** Maximum number of calendars that are streamed concurrently. An account gets a quarter of these slots. */
 const MAX_CALENDAR_STREAMS = 128;
 
-export type RequestSlotsDeps = {
+type RequestSlotsDeps = {
   readonly clock: Clock;
   readonly requestTimeoutMs: number;
   readonly maxRequests: number;

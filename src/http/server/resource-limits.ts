@@ -61,7 +61,7 @@ export type Timeouts = Readonly<Record<keyof typeof defaultTimeouts, number>>;
 
 type ReasonCountMetric = { inc(labels: { reason: string }): void };
 
-export type HttpLimitsDeps = {
+type HttpLimitsDeps = {
   readonly clock: Clock;
   /** Real-time clock for connection deadlines; never replaced by a test's fake clock. */
   readonly realClock: Clock;

@@ -62,7 +62,7 @@ async function insertAccount(
   return { account: { domain, user_id, key: key ?? '' }, write };
 }
 
-export type AccountChange = { readonly company_name?: string; readonly time_zone?: string };
+type AccountChange = { readonly company_name?: string; readonly time_zone?: string };
 
 /** Changes the company name and time zone of an account; undefined fields stay as they are. Returns the new values. */
 export async function changeAccount(

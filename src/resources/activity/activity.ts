@@ -111,7 +111,7 @@ type ActivityRow = StoredRecordOf<typeof activityFields>;
 type ActivityParameterValues = ParsedParameters<typeof activityParameters>;
 
 /** A page of activity entries. `nextCursor` is the query parameter `before` of the next page; undefined on the last. */
-export type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nextCursor: number | undefined };
+type ActivityPage = { readonly rows: readonly ActivityRow[]; readonly nextCursor: number | undefined };
 
 /**
  * Lists the occurrences (domain events) before a cursor, newest first, each with its deliveries. Feed positions are

@@ -26,7 +26,7 @@ import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { requireManageable, requireVisible } from '../users/lookup.ts';
 
 /** The scopes of a calendar: entries that concern its user, entries of one project, or all entries of the account. */
-export const calendarScopes = ['own', 'project', 'account'] as const;
+const calendarScopes = ['own', 'project', 'account'] as const;
 
 export type CalendarScope = (typeof calendarScopes)[number];
 
@@ -36,7 +36,7 @@ const readOnlyScopeField = (description: string): Field<string | null, 'readOnly
 });
 
 /** Response fields of a calendar; they never include its address (X9). */
-export const calendarFields = {
+const calendarFields = {
   id: ownRecordId('Identifier of the calendar.'),
   user_id: readOnlyId('Its user: the calendar shows only what this user may read.'),
   label: readOnlyText('Its label.'),
@@ -83,12 +83,12 @@ export const calendarInputFields = {
 };
 
 /** Response fields of a new calendar, including its address, which is returned only once. */
-export const createdCalendarFields = {
+const createdCalendarFields = {
   ...calendarFields,
   url: oneTimeSecret('The address to subscribe to. It is returned only once and stored as a hash.'),
 };
 
-export const calendarFilters = {
+const calendarFilters = {
   user_id: idFilter(
     'Only calendars of this user. Admins see those of all users, others their own.',
     'calendars.user_id',
@@ -123,7 +123,7 @@ function selectLiveCalendars(view: AccountView) {
 const orderById = ascendingOrder('id', numberKey('calendars.calendar_id'));
 
 /** Lists the calendars of the caller. Admins see the calendars of all users of the account. */
-export async function listCalendars(
+async function listCalendars(
   view: AccountView,
   caller: Caller,
   parameterValues: ParsedParameters<typeof calendarFilters>,
@@ -143,7 +143,7 @@ export async function listCalendars(
 }
 
 /** Returns a calendar that the caller may see; otherwise throws 404. */
-export async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
+async function getCalendar(view: AccountView, caller: Caller, calendarId: number): Promise<CalendarRow> {
   const row = await selectLiveCalendars(view)
     .selectAll('calendars')
     .where('calendars.calendar_id', '=', calendarId)
@@ -154,7 +154,7 @@ export async function getCalendar(view: AccountView, caller: Caller, calendarId:
 /**
  * Creates a calendar for the caller (X9). It has at most the caller's permissions and expires with the caller's key.
  */
-export async function createCalendar(
+async function createCalendar(
   write: AccountWrite,
   caller: Caller,
   input: CreationInput<typeof calendarInputFields>,
@@ -185,7 +185,7 @@ function requireProjectIdMatchesScope(scope: CalendarScope, projectId: number): 
 }
 
 /** Revokes a calendar of the caller. Admins can also revoke calendars of users whose role is not above their own. */
-export async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
+async function revokeCalendar(write: AccountWrite, caller: Caller, calendarId: number): Promise<void> {
   const row = await selectLiveCalendars(write)
     .innerJoin('users', 'users.user_id', 'calendars.user_id')
     .select(['calendars.user_id', 'users.role'])
@@ -195,7 +195,7 @@ export async function revokeCalendar(write: AccountWrite, caller: Caller, calend
   await revokeCalendars(write, { onlyCalendarId: calendarId }, 'ended by hand');
 }
 
-export type CalendarDeps = { readonly random: Random; readonly baseUrl: () => string };
+type CalendarDeps = { readonly random: Random; readonly baseUrl: () => string };
 
 /**
  * Creates the routes of calendars (X9). They require only `events:read`, because a caller who may read events may

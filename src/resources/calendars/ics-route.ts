@@ -32,7 +32,7 @@ const MAX_REMEMBERED_FETCHES = 10_000;
 const DAY_MS = 86_400_000;
 const ICS_FILE_NAME_PATTERN = /^([\w-]{43})\.ics$/;
 
-export type CalendarUrlDeps = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
+type CalendarUrlDeps = { readonly store: Store; readonly log: Log; readonly baseUrl: () => string };
 
 /** Creates the capability URL that calendar programs poll (X9). The token in the URL is the only credential. */
 export function createCalendarUrl(deps: CalendarUrlDeps): CapabilityUrl {

@@ -27,7 +27,7 @@ export const clientFields = {
   ...commonFields,
 };
 
-export const clientFilters = {
+const clientFilters = {
   client_name: containsFilter('Part of the name, compared without case.', 'clients.client_name'),
 };
 

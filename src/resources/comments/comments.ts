@@ -13,7 +13,7 @@ import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */
-export const commentFields = {
+const commentFields = {
   comment_id: ownRecordId('Identifier of the comment.'),
   comment: text({ description: 'The text.', minLength: 1, maxLength: 20_000 }),
   parent_id: recordIdOrNone('The comment that it replies to, which must not be a reply itself.'),
@@ -30,10 +30,10 @@ export const commentFields = {
  * Maximum number of replies that a list returns with each comment. A comment with this number of replies of maximum
  * length still fits on one page.
  */
-export const MAX_LISTED_REPLIES = 50;
+const MAX_LISTED_REPLIES = 50;
 
 /** Response fields of a comment in a list, with its first replies. */
-export const threadFields = {
+const threadFields = {
   ...commentFields,
   reply_count: readOnlyDigits('Number of replies.'),
   replies: readOnlyRecords(
@@ -42,14 +42,14 @@ export const threadFields = {
   ),
 };
 
-export const commentFilters = {
+const commentFilters = {
   project_id: idFilter('On this project, its tasks and subtasks.', 'comments.project_id'),
   task_id: idFilter('On this task and its subtasks.', 'comments.task_id'),
   subtask_id: idFilter('On this subtask.', 'comments.subtask_id'),
   parent_id: idFilter('Replies to this comment. Default: comments that are not replies.', 'comments.parent_id'),
 };
 
-export const comments = {
+const comments = {
   ...defineResource('comment', {
     fields: commentFields,
     filters: commentFilters,

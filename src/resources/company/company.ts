@@ -7,7 +7,7 @@ import type { Route } from '../../http/routes/route.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of the account (C35). */
-export const companyFields = {
+const companyFields = {
   company_id: ownRecordId('Identifier of the company.'),
   company_name: readOnlyText('Name of the company.'),
   domain: readOnlyText('Host name of the account, as in the header domain.'),
@@ -23,7 +23,7 @@ export const companyFields = {
 };
 
 /** Returns the account of the caller. */
-export async function getCompany(view: AccountView): Promise<StoredRecordOf<typeof companyFields>> {
+async function getCompany(view: AccountView): Promise<StoredRecordOf<typeof companyFields>> {
   const row = await view.selectFrom('accounts').selectAll('accounts').executeTakeFirstOrThrow();
   return { ...row, company_id: row.account_id };
 }

@@ -6,7 +6,7 @@ import { idFilter } from '../core/filters.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a contact, usually a person at a client (C36). */
-export const contactFields = {
+const contactFields = {
   contact_id: ownRecordId('Identifier of the contact.'),
   contact_name: requiredName('Name of the contact.'),
   email: email('E-mail address.', 'optional'),
@@ -19,11 +19,11 @@ export const contactFields = {
   ...commonFields,
 };
 
-export const contactFilters = {
+const contactFilters = {
   client_id: idFilter('Only contacts of this client; 0 for contacts without one.', 'contacts.client_id'),
 };
 
-export const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
+const contacts = defineResource('contact', { fields: contactFields, filters: contactFilters });
 
 export const contactRoutes = createResourceRoutes(contacts, {
   list: 'Lists contacts.',

@@ -38,7 +38,7 @@ import { ascendingOrder, numberKey, type RequestedOrders, toTotalOrders } from '
 type QueriedRecord<RecordFields extends Fields> = Omit<StoredRecordOf<RecordFields>, 'users' | 'teams'>;
 
 /** Options of a table-backed resource. Everything not listed here is the same for all resources. */
-export type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fields, ListFilters extends Filters> = {
+type ResourceOptions<RecordFields extends Fields, ChangeFields extends Fields, ListFilters extends Filters> = {
   readonly fields: RecordFields;
   /** Input fields of a change; defaults to `fields`. */
   readonly changeFields?: ChangeFields;

@@ -15,7 +15,7 @@ import { invalidInput } from '../../problems.ts';
  * A filter of a list: a query parameter together with its SQL condition. Validation, query and documentation are
  * derived from it.
  */
-export type Filter<T = unknown> = QueryParameter<T> & {
+type Filter<T = unknown> = QueryParameter<T> & {
   /** Converts the parameter's value to the value bound in SQL. Without this function, the value is bound unchanged. */
   toSqlValue?(value: T): unknown;
   /**

@@ -24,12 +24,6 @@ export const ascendingOrder = (name: string, ...keys: readonly SortExpression[])
   keys,
   isIndexed: true,
 });
-export const descendingOrder = (name: string, ...keys: readonly SortExpression[]): ListOrder => ({
-  name,
-  direction: 'desc',
-  keys,
-  isIndexed: true,
-});
 
 /** A sort order that a request can name. */
 type RequestedOrder = { readonly direction: ListOrder['direction']; readonly expression: SortExpression };

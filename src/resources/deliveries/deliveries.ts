@@ -44,7 +44,7 @@ const attemptFields = {
 };
 
 /** Maximum number of attempts in the response for one delivery. If there are more, the last attempts are returned. */
-export const MAX_LISTED_ATTEMPTS = 1_000;
+const MAX_LISTED_ATTEMPTS = 1_000;
 
 const attemptsField = readOnlyRecords(
   'The attempts, oldest first; at most the last 1000.',
@@ -52,9 +52,9 @@ const attemptsField = readOnlyRecords(
   'DeliveryAttempt',
 );
 
-export const deliveryDetailFields = { ...deliveryFields, attempts: attemptsField };
+const deliveryDetailFields = { ...deliveryFields, attempts: attemptsField };
 
-export const deliveryParameters = {
+const deliveryParameters = {
   hook_id: idParameter('Only deliveries of this hook.'),
   state: enumParameter('Only deliveries in this state.', deliveryStates),
   user_id: idParameter('Another user instead of yourself; for admins.'),
@@ -125,7 +125,7 @@ const finalizedOrderById = ascendingOrder('id', numberKey('finalized_deliveries.
  * Lists the deliveries of the caller's hooks, in the order of their creation (X3). Admins can list the deliveries of
  * another user's hooks.
  */
-export async function listDeliveries(
+async function listDeliveries(
   view: AccountView,
   caller: Caller,
   parameterValues: ParsedParameters<typeof deliveryParameters>,
@@ -171,7 +171,7 @@ export async function listDeliveries(
 }
 
 /** The last attempt of a delivery, and the number of its attempts. */
-export type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
+type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
 
 /**
  * Finds the last attempt of each delivery that has attempts. Because of an index, the cost does not depend on the total
@@ -239,7 +239,7 @@ export async function getDelivery(
  * Requests one more attempt with the same delivery id (X3). It never counts as a failure. Throws 409 if the hook has
  * ended.
  */
-export async function redeliver(
+async function redeliver(
   write: AccountWrite,
   caller: Caller,
   deliveryId: number,
@@ -288,7 +288,7 @@ export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): re
 }
 
 /** A time interval in milliseconds since the epoch. `until` is exclusive. */
-export type TimeInterval = { readonly from: number; readonly until: number };
+type TimeInterval = { readonly from: number; readonly until: number };
 
 /** SQL expression: 1 if an attempt was delivered, otherwise 0. */
 export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED_OUTCOME)} then 1 else 0 end`;

@@ -31,7 +31,7 @@ export const eventFields = {
 };
 
 /** Filters of the event list (C25). A filter by day includes the whole day. All filters are combined with AND. */
-export const eventFilters = {
+const eventFilters = {
   project_id: idFilter('Only events of this project; 0 for events without one.', 'events.project_id'),
   from: dateFromFilter('Starting on this day or later.', 'events.start_date'),
   to: dateUpToFilter('Due on this day or earlier.', 'events.due_date'),

@@ -40,7 +40,7 @@ import {
 /** Quotas of an account for live hooks and for pending deliveries. Undefined means no limit. */
 export type Quotas = { readonly maxLiveHooks: number | undefined; readonly maxPendingDeliveries: number | undefined };
 
-export type HookDeps = {
+type HookDeps = {
   guard: SsrfGuard;
   log: Log;
   baseUrl: () => string;

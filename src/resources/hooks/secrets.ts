@@ -19,7 +19,7 @@ const DAY_S = 24 * 3_600;
 const MAX_OVERLAP_S = 7 * DAY_S;
 
 /** Response fields of a new secret. No other response contains the secret (X8). */
-export const secretFields = {
+const secretFields = {
   hook_id: ownRecordId('Identifier of the hook.'),
   secret: oneTimeSecret('The secret: whsec_ and base64. It is returned only once.'),
   date_created: readOnlyTimestamp('When it was created, UTC.'),
@@ -27,7 +27,7 @@ export const secretFields = {
 };
 
 /** Input fields of a new secret. */
-export const secretInputFields = {
+const secretInputFields = {
   overlap: {
     ...integer('For how many seconds the previous secret also signs. Default: one day.', MAX_OVERLAP_S),
     default: DAY_S,
@@ -35,7 +35,7 @@ export const secretInputFields = {
 };
 
 /** Creates a secret that signs the hook's deliveries (X8). Previous secrets also sign for `overlap` more seconds. */
-export async function createSecret(
+async function createSecret(
   write: AccountWrite,
   caller: Caller,
   hookId: number,
@@ -54,7 +54,7 @@ export async function createSecret(
 }
 
 /** Deletes the secrets of a hook. Its deliveries are then no longer signed (X8). */
-export async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
+async function deleteSecrets(write: AccountWrite, caller: Caller, hookId: number): Promise<void> {
   const hook = await getLiveHook(write, caller, hookId);
   if (hook.secrets === null) throw notFound();
   await setSigningSecrets(write, hookId, undefined);

@@ -8,7 +8,7 @@ import { hashTarget } from '../../secrets.ts';
 import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
 
 /** Fields of a target check: whether an address would be accepted as a target. */
-export const targetCheckFields = {
+const targetCheckFields = {
   verdict: readOnlyEnum('Whether it would be accepted, or why not.', [
     'allowed',
     'unresolved',
@@ -19,9 +19,9 @@ export const targetCheckFields = {
   message: readOnlyText('The reason, as words that follow "target_url"; never an address.'),
 };
 
-export const targetCheckSchema = createRecordSchema(targetCheckFields);
+const targetCheckSchema = createRecordSchema(targetCheckFields);
 
-export const targetCheckParameters = {
+const targetCheckParameters = {
   target_url: {
     description: 'The address, possibly incomplete.',
     schema: { type: 'string' },
@@ -31,19 +31,15 @@ export const targetCheckParameters = {
 };
 
 /** Returns whether any live hook of the service has the target with this hash (C12). */
-export type IsTargetTaken = (targetHash: string) => Promise<boolean>;
+type IsTargetTaken = (targetHash: string) => Promise<boolean>;
 
-export type TargetCheckRow = {
+type TargetCheckRow = {
   readonly verdict: 'allowed' | 'unresolved' | 'forbidden' | 'malformed' | 'taken';
   readonly message: string;
 };
 
 /** Checks a target as a subscription does, with the same guard, but stores nothing (C11, C12). */
-export async function checkTarget(
-  guard: SsrfGuard,
-  isTargetTaken: IsTargetTaken,
-  text: string,
-): Promise<TargetCheckRow> {
+async function checkTarget(guard: SsrfGuard, isTargetTaken: IsTargetTaken, text: string): Promise<TargetCheckRow> {
   const parsedTarget = parseTarget(text);
   if ('fault' in parsedTarget) return { verdict: 'malformed', message: parsedTarget.fault };
   const guardResult = await guard.checkTarget(parsedTarget.url, TARGET_CHECK_TIMEOUT_MS);

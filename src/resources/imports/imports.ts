@@ -89,7 +89,7 @@ const droppedField = readOnlyField<readonly SkippedItems[]>(
 );
 
 /** Response fields of an import. */
-export const importFields = {
+const importFields = {
   created: readOnlyDigits('Number of created events.'),
   changed: readOnlyDigits('Number of events changed, because the file has changed.'),
   unchanged: readOnlyDigits('Number of events imported earlier and unchanged in the file.'),
@@ -114,7 +114,7 @@ type ImportCounts = { created: number; changed: number; unchanged: number; delet
  * Imports a file (X9). Entries of an earlier import are recognized by their hash, so a second import creates no
  * duplicates.
  */
-export async function importCalendar(
+async function importCalendar(
   { view, write }: WriteSteps,
   caller: Caller,
   input: CreationInput<typeof importInputFields>,

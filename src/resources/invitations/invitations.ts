@@ -20,7 +20,7 @@ import { newPassphraseField } from '../passphrases/passphrases.ts';
 import { getUser } from '../users/users.ts';
 
 /** Fields of an invitation: a link with which a user can set a passphrase once. */
-export const invitationFields = {
+const invitationFields = {
   id: ownRecordId('Identifier of the link.'),
   user_id: readOnlyId('The user it is for.'),
   made_by: readOnlyId('The user who created it; 0 for the command line and the first start.'),
@@ -29,16 +29,16 @@ export const invitationFields = {
 };
 
 /** Response fields of a new invitation, including its link, which is returned only once. */
-export const issuedInvitationFields = {
+const issuedInvitationFields = {
   ...invitationFields,
   link: oneTimeSecret('The link. It is returned only once and stored as a hash.'),
 };
 
-export const invitationInputFields = {
+const invitationInputFields = {
   user_id: recordId('The user it is for; not one whose role is above your own.'),
 };
 
-export const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
+const invitationFilters = { user_id: idFilter('For this user.', 'invitations.user_id') };
 
 /** Response fields of an invitation, for the holder of its link. */
 export const publicInvitationFields = {
@@ -86,7 +86,7 @@ function selectOpenInvitations(view: AccountView) {
 const orderById = ascendingOrder('id', numberKey('invitations.invitation_id'));
 
 /** Lists the invitations that can still be used. */
-export async function listInvitations(
+async function listInvitations(
   view: AccountView,
   parameterValues: ParsedParameters<typeof invitationFilters>,
   paging: PageRequest,
@@ -152,7 +152,7 @@ export function buildInvitationLink(baseUrl: string, token: string): string {
 }
 
 /** Revokes an open invitation. Throws 404 if it was used or has expired. */
-export async function revokeInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
+async function revokeInvitation(write: AccountWrite, caller: Caller, invitationId: number): Promise<void> {
   const row = await selectOpenInvitations(write)
     .innerJoin('users', 'users.user_id', 'invitations.user_id')
     .select('users.role')
@@ -193,7 +193,7 @@ export async function deleteExpiredInvitations(store: Store, now: number): Promi
   });
 }
 
-export type InvitationDeps = { readonly random: Random; readonly baseUrl: () => string };
+type InvitationDeps = { readonly random: Random; readonly baseUrl: () => string };
 
 export function createInvitationRoutes(deps: InvitationDeps): readonly Route[] {
   return [

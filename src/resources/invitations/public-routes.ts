@@ -16,7 +16,7 @@ import {
   publicInvitationFields,
 } from './invitations.ts';
 
-export type AcceptInvitationDeps = { readonly random: Random; readonly passphraseHasher: PassphraseHasher };
+type AcceptInvitationDeps = { readonly random: Random; readonly passphraseHasher: PassphraseHasher };
 
 /** Creates the public routes for the holder of an invitation link. */
 export function createInvitationPublicRoutes(deps: AcceptInvitationDeps): readonly PublicRoute[] {

@@ -239,7 +239,7 @@ async function revokeKey(write: AccountWrite, caller: Caller, keyId: number): Pr
 }
 
 /** Renames a key or removes permissions from it, effective immediately (X7). Permissions are never added. */
-export async function changeKey(
+async function changeKey(
   write: AccountWrite,
   caller: Caller,
   keyId: number,

@@ -23,7 +23,7 @@ import { invalidInput, Problem } from '../../problems.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 
 /** Fields of a feed entry: one occurrence (domain event) of the account (X2). */
-export const notificationFields = {
+const notificationFields = {
   cursor: ownRecordId('Its position in the feed; later entries have higher ones.'),
   kind: readOnlyEnum('What happened.', occurrenceKinds, 'NotificationKind'),
   resource_url: readOnlyText('The address of the record, also of a deleted one.'),
@@ -45,7 +45,7 @@ export const kindsParameter = (description: string): QueryParameter<readonly Occ
   },
 });
 
-export const notificationParameters = {
+const notificationParameters = {
   kind: kindsParameter('Only these kinds, separated by commas.'),
   project_id: idParameter('Only what happened to this project and the records in it.'),
   scope: enumParameter(
@@ -68,7 +68,7 @@ type FeedParameterValues = ParsedParameters<typeof notificationParameters>;
  * Reads the feed after a cursor, in commit order and without gaps (X2). Entries that the caller may not see are left
  * out. `nextCursor` is after these entries too, so that they are scanned only once.
  */
-export async function loadFeedPage(
+async function loadFeedPage(
   view: AccountView,
   caller: Caller,
   parameterValues: FeedParameterValues,
@@ -208,7 +208,7 @@ export function resolveVisibility(
   };
 }
 
-export function isVisible(
+function isVisible(
   visibility: Visibility,
   occurrence: Pick<Occurrence, 'kind' | 'user_id' | 'project_id' | 'previous_project_id'>,
 ): boolean {

@@ -21,7 +21,7 @@ const MAX_TRACKED_PAIRS = 10_000;
 type ThrottleEntry = { failures: number; windowStartedAt: number; blockedUntil: number; expiresAt: number };
 
 /** One login attempt. It counts as failed until it succeeds. */
-export type LoginAttempt = {
+type LoginAttempt = {
   /** Runs the passphrase check `verify`. An attempt whose check throws is not counted. */
   verifyPassphrase(verify: () => Promise<boolean>): Promise<boolean>;
 };

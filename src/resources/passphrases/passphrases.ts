@@ -61,16 +61,16 @@ export const passphraseChangeFields = {
   passphrase: newPassphraseField('The new passphrase. It must be neither your e-mail address nor the domain.'),
 };
 
-export const passphraseResponseFields = { user_id: readOnlyId('The user.') };
+const passphraseResponseFields = { user_id: readOnlyId('The user.') };
 
 /** The hashes of the current passphrase and of the new passphrase. */
-export type PassphraseHashes = { readonly currentHash: string; readonly newHash: string };
+type PassphraseHashes = { readonly currentHash: string; readonly newHash: string };
 
 /**
  * Verifies the current passphrase and hashes the new one. This happens before the transaction, because hashing is slow.
  * Failed attempts are rate-limited as at sign-in.
  */
-export async function verifyAndHashPassphrases(
+async function verifyAndHashPassphrases(
   view: AccountView,
   caller: Caller,
   input: CreationInput<typeof passphraseChangeFields>,
@@ -89,7 +89,7 @@ export async function verifyAndHashPassphrases(
 }
 
 /** Stores the new passphrase, ends the user's other sessions and revokes the user's open invitations. */
-export async function changePassphrase(
+async function changePassphrase(
   write: AccountWrite,
   caller: Caller,
   { currentHash, newHash }: PassphraseHashes,

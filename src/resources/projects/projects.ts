@@ -76,7 +76,7 @@ export const projectFields = {
   teams: assignedTeams('The assigned teams.'),
 };
 
-export const projectFilters = {
+const projectFilters = {
   client_id: idFilter('For this client; 0 for projects without one.', 'projects.client_id'),
   due_from: dateFromFilter('Due on this day or later.', 'projects.due_date'),
   due_to: dateUpToFilter('Due on this day or earlier.', 'projects.due_date'),

@@ -21,7 +21,7 @@ export function sessionExpiryOf({ expires_at, last_used }: { expires_at: number;
 }
 
 /** Authenticates callers by session token, and tracks the last use of each session in batches. */
-export type SessionAuthenticator = {
+type SessionAuthenticator = {
   readonly authenticate: AuthenticateSession;
   readonly reauthorize: Reauthorize;
   /** Writes the recorded uses; called at shutdown. */

@@ -73,7 +73,7 @@ async function listSessions(
 }
 
 /** Ends a session of the caller. Admins can also end sessions of users whose role is not above their own. */
-export async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
+async function endSession(write: AccountWrite, caller: Caller, sessionId: number): Promise<void> {
   const row = await selectLiveSessions(write)
     .innerJoin('users', 'users.user_id', 'sessions.user_id')
     .select(['sessions.user_id', 'users.role'])

@@ -15,7 +15,7 @@ import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from 
 import { resolveListedUserId } from '../users/lookup.ts';
 
 /** Response fields: the attempts of one hook in one hour, by outcome. */
-export const hourFields = {
+const hourFields = {
   hook_id: readOnlyId('The hook.'),
   hour: readOnlyTimestamp('When the hour begins, UTC.'),
   delivered: readOnlyDigits('Attempts that were delivered.'),
@@ -23,7 +23,7 @@ export const hourFields = {
   milliseconds: readOnlyDigits('Average duration in milliseconds.'),
 };
 
-export const hourParameters = {
+const hourParameters = {
   hook_id: idParameter('Only this hook.'),
   user_id: idParameter('Another user instead of yourself; for admins.'),
 };
@@ -39,7 +39,7 @@ const orderByHour = ascendingOrder('hour', numberKey('hook_id'), numberKey('hour
  * Lists the last 24 hours of each hook, including the current hour and hours without attempts. Every hook has the same
  * number of rows, so a page corresponds to a range of hooks, and only the attempts of these hooks are counted.
  */
-export async function listHours(
+async function listHours(
   view: AccountView,
   caller: Caller,
   parameterValues: ParsedParameters<typeof hourParameters>,

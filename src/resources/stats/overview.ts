@@ -16,10 +16,10 @@ const minuteFields = {
   failed: readOnlyDigits('Attempts that failed.'),
 };
 
-export type MinuteRow = StoredRecordOf<typeof minuteFields>;
+type MinuteRow = StoredRecordOf<typeof minuteFields>;
 
 /** Response fields of the current delivery statistics. */
-export const overviewFields = {
+const overviewFields = {
   pending: readOnlyDigits(
     'Pending deliveries of live hooks. Only the 10000 lowest hook ids with pending deliveries are counted.',
   ),
@@ -58,7 +58,7 @@ const MAX_SCANNED_QUEUES = 10_000;
 const QUEUES_PER_QUERY = 1_000;
 
 /** Returns the current delivery statistics: of the whole account for admins, of their own hooks for other users. */
-export async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
+async function getOverview(view: AccountView, caller: Caller): Promise<OverviewRow> {
   const userId = isAdmin(caller) ? undefined : caller.userId;
   return {
     ...(await countPendingDeliveries(view, userId)),

@@ -63,13 +63,13 @@ const IS_ARCHIVED_SQL = `exists (select 1 from tasks where tasks.account_id = su
   and tasks.task_id = subtasks.task_id and tasks.archived = 1)`;
 
 /** Input fields of a change. The subtask can also move to another task, and `resume` reopens it (C33). */
-export const subtaskChangeFields = {
+const subtaskChangeFields = {
   ...subtaskFields,
   task_id: recordId('The task it moves to.'),
   resume: writeOnlyFlag('1 reopens a completed subtask.'),
 };
 
-export const subtaskFilters = {
+const subtaskFilters = {
   task_id: idFilter('Only subtasks of this task.', 'subtasks.task_id'),
   user_id: assignedUserFilter('Assigned to this user.', 'subtask'),
   team_id: assignedTeamFilter('Assigned to this team.', 'subtask'),

@@ -74,13 +74,13 @@ export const taskFields = {
 };
 
 /** Input fields of a change. The task can also move to another project, and `resume` reopens it (C33). */
-export const taskChangeFields = {
+const taskChangeFields = {
   ...taskFields,
   project_id: recordId('The project it moves to.'),
   resume: writeOnlyFlag('1 reopens a completed task.'),
 };
 
-export const taskFilters = {
+const taskFilters = {
   project_id: idFilter('Only tasks of this project.', 'tasks.project_id'),
   due_from: dateFromFilter('Due on this day or later.', 'tasks.due_date'),
   due_to: dateUpToFilter('Due on this day or earlier.', 'tasks.due_date'),

@@ -5,7 +5,7 @@ import { assignedUsers } from '../core/domain-fields.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a team, a group of users who are assigned together (C37). */
-export const teamFields = {
+const teamFields = {
   team_id: ownRecordId('Identifier of the team.'),
   team_name: requiredName('Name of the team.'),
   color: shortText('Colour.', 32),

@@ -19,7 +19,7 @@ import {
 import { createAliasRoutes, createResourceRoutes } from '../core/resource-routes.ts';
 
 /** Fields of a time entry: time that a user worked on a task (C38). */
-export const timeEntryFields = {
+const timeEntryFields = {
   entry_id: ownRecordId('Identifier of the time entry.'),
   date: calendarDayOrNone(
     "The day of the work. Default: the day of date_started, or today in the account's time zone.",
@@ -42,13 +42,13 @@ export const timeEntryFields = {
 };
 
 /** Input fields of a change: the entry can also move to another task. */
-export const timeEntryChangeFields = { ...timeEntryFields, task_id: recordId('The task it moves to.') };
+const timeEntryChangeFields = { ...timeEntryFields, task_id: recordId('The task it moves to.') };
 
 /** SQL condition: the entry is a running timer, which is started, not stopped, and has 0 seconds. */
 const IS_RUNNING_TIMER_SQL =
   'time_entries.date_started is not null and time_entries.date_stopped is null and time_entries.seconds = 0';
 
-export const timeEntryFilters = {
+const timeEntryFilters = {
   user_id: idFilter('Only entries of this user.', 'time_entries.user_id'),
   client_id: relatedIdFilter(
     'Only entries of projects for this client; 0 for projects without one.',
@@ -73,7 +73,7 @@ export const timeEntryFilters = {
   date_to: dateUpToFilter('Worked on this day or earlier.', 'time_entries.date'),
 };
 
-export const timeEntries = defineResource('time_entry', {
+const timeEntries = defineResource('time_entry', {
   fields: timeEntryFields,
   changeFields: timeEntryChangeFields,
   filters: timeEntryFilters,

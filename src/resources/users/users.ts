@@ -59,7 +59,7 @@ function toUserRow<R extends { first_name: string; last_name: string; role: stri
 
 const orderById = ascendingOrder('id', numberKey('users.user_id'));
 
-export async function listUsers(view: AccountView, paging: PageRequest): Promise<Page<UserRow>> {
+async function listUsers(view: AccountView, paging: PageRequest): Promise<Page<UserRow>> {
   const page = await loadPage(
     selectExistingUsers(view),
     selectExistingUsers(view).selectAll('users'),
@@ -104,7 +104,7 @@ export async function insertUser(
   return { user_id };
 }
 
-export async function changeUser(
+async function changeUser(
   write: AccountWrite,
   caller: Caller,
   userId: number,
@@ -143,7 +143,7 @@ export async function changeUser(
  * Deletes a user, revokes all access of the user and ends the user's hooks (C23). The user's records stay. The last
  * owner cannot be deleted (X7).
  */
-export async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
+async function deleteUser(write: AccountWrite, caller: Caller, userId: number): Promise<void> {
   const user = await getUser(write, userId);
   requireManageableRole(caller, user.role);
   if (user.role === 'owner') await requireAnotherOwner(write);
@@ -187,7 +187,7 @@ async function requireAnotherOwner(view: AccountView): Promise<void> {
 }
 
 /** Throws `email_taken` if another user of the account has this e-mail address, ignoring case. */
-export async function requireUnusedEmail(view: AccountView, email: string, exceptUserId: number): Promise<void> {
+async function requireUnusedEmail(view: AccountView, email: string, exceptUserId: number): Promise<void> {
   const existingUser = await findUserByEmail(view, email);
   if (existingUser !== undefined && existingUser.user_id !== exceptUserId) throw new Problem('email_taken');
 }

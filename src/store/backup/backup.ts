@@ -7,7 +7,7 @@ import { createFile, fsyncPath, requireSingleName } from '../sqlite/file-lock.ts
 import { type Queries, StoreError } from '../store.ts';
 
 /** `version`: number of the last applied migration. `checkResult`: the value that `checkContents` returned. */
-export type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly checkResult: T };
+type BackupResult<T> = { readonly bytes: number; readonly version: number; readonly checkResult: T };
 
 /**
  * Writes and verifies a backup of an SQLite database, also while a service is running on it. The database is

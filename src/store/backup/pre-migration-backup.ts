@@ -14,7 +14,7 @@ const MAX_BACKUPS = 3;
 
 const TIMESTAMP_LENGTH = '20270131T235959'.length;
 
-export type PreMigrationBackupOptions = Pick<CopyOptions, 'getFreeBytes'> & {
+type PreMigrationBackupOptions = Pick<CopyOptions, 'getFreeBytes'> & {
   readonly path: string;
   /** The version to which the database will be migrated. */
   readonly newestVersion: number;

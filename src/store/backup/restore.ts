@@ -14,7 +14,7 @@ import { checkCopy, copyDatabase } from './backup.ts';
 /** Maximum time to wait until other processes close the old database. */
 const CHECKPOINT_TIMEOUT_MS = 5_000;
 
-export type RestoreOptions<T> = {
+type RestoreOptions<T> = {
   readonly path: string;
   readonly backupPath: string;
   /** Suffix of the file name under which the old database is kept. */
@@ -25,7 +25,7 @@ export type RestoreOptions<T> = {
   readonly prepareCopy: (tx: Pick<Tx, 'queries' | 'sendWithCommit'>, sequences: Sequences) => Promise<T>;
 };
 
-export type RestoreResult<T> = {
+type RestoreResult<T> = {
   /** The version of the backup before its migration. */
   readonly version: number;
   /** Path of the old database; undefined if there was none. */

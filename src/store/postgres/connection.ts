@@ -113,7 +113,7 @@ export function withNewStatementName<Q extends pg.QueryConfig>(query: Q): Q {
 }
 
 /** Function that sends SQL over one connection, or over any connection of a pool. */
-export type QueryFunction = (text: string, values: readonly unknown[], mode: StatementMode) => Promise<pg.QueryResult>;
+type QueryFunction = (text: string, values: readonly unknown[], mode: StatementMode) => Promise<pg.QueryResult>;
 
 /**
  * Returns the function that sends SQL to a pool or over one connection. Queries that are planned once are named

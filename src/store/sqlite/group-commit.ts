@@ -32,7 +32,7 @@ type WaitingWrite = {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 };
-export type GroupCommitDeps = {
+type GroupCommitDeps = {
   readonly openFiles: Pick<OpenFiles, 'findLostFileError'>;
   readonly commitListeners: Pick<CommitListeners, 'publish'>;
   readonly onGroupCommitted: (writeCount: number, durationS: number) => void;

@@ -51,7 +51,7 @@ export class FeedRow extends Component<FeedRowProps> {
 const MAX_SINGLE_DELIVERIES = 3;
 
 /** Badge with the state of one delivery. */
-export function DetailedDeliveryStateBadge({ delivery }: { readonly delivery: ActivityDelivery }) {
+function DetailedDeliveryStateBadge({ delivery }: { readonly delivery: ActivityDelivery }) {
   const { state, attempts, last_outcome, milliseconds } = delivery;
   if (state === 'delivered') return <Badge tone="good">delivered in {formatDuration(Number(milliseconds))}</Badge>;
   if (state !== 'pending') return <Badge tone="bad">{state}</Badge>;
@@ -60,7 +60,7 @@ export function DetailedDeliveryStateBadge({ delivery }: { readonly delivery: Ac
 }
 
 /** Shows the states of all deliveries of an occurrence. */
-export function DeliveryStates({ entry }: { readonly entry: ActivityEntry }) {
+function DeliveryStates({ entry }: { readonly entry: ActivityEntry }) {
   const { deliveries } = entry;
   if (deliveries === undefined) return <span class="small soft">…</span>;
   if (deliveries.length === 0) return <span class="small soft">no webhook</span>;

@@ -25,7 +25,7 @@ export async function createEvent(eventInput: EventInput): Promise<CalendarEvent
 }
 
 /** Options of `createEvents`: `onProgress` receives the number of created events; `signal` stops the series. */
-export type CreateEventsOptions = { readonly onProgress: (createdCount: number) => void; readonly signal: AbortSignal };
+type CreateEventsOptions = { readonly onProgress: (createdCount: number) => void; readonly signal: AbortSignal };
 
 /**
  * Creates events one by one, until all are created or the signal aborts. Events that were created before an abort or

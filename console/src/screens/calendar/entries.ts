@@ -30,7 +30,7 @@ export const projectNameOf = (projectId: string, projects: ProjectsById) =>
   projectId === '0' ? '' : (projects.get(projectId)?.project_name ?? `Project ${projectId}`);
 
 /** Filters of calendar entries: project ids (empty means all), and a case-insensitive substring of the name. */
-export type EntryFilter = { readonly projectIds: readonly string[]; readonly searchText: string };
+type EntryFilter = { readonly projectIds: readonly string[]; readonly searchText: string };
 
 export function buildCalendarEntries(
   { events, tasks }: RangeData,

@@ -29,7 +29,7 @@ import {
   toTimestamp,
 } from './time-math.ts';
 
-export type GridView = 'month' | 'week' | 'day';
+type GridView = 'month' | 'week' | 'day';
 
 /** Callbacks for user actions in the grid, by pointer or keyboard. */
 export type GridCallbacks = {

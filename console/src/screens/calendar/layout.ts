@@ -4,7 +4,7 @@ import { type Day, type DayRange, daysBetween, plusDays, type TimeSpan } from '.
 export type LayoutEntry = TimeSpan & { readonly id: string; readonly title: string; readonly days: DayRange };
 
 /** The entries that fit into the rows, and the number of hidden entries per day. */
-export type FittedEntries<T> = {
+type FittedEntries<T> = {
   readonly shownEntries: readonly T[];
   readonly hiddenCountByDay: ReadonlyMap<Day, number>;
 };

@@ -49,7 +49,7 @@ const toUtcDate = (day: Day) => new Date(dayNumberOf(day) * 86_400_000);
 const SHORT_DAY_FORMAT = { day: 'numeric', month: 'short' } as const;
 const LONG_DAY_FORMAT = { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' } as const;
 
-export const formatMonth = (day: Day) => getDateFormat({ month: 'long', year: 'numeric' }).format(toUtcDate(day));
+const formatMonth = (day: Day) => getDateFormat({ month: 'long', year: 'numeric' }).format(toUtcDate(day));
 export const formatLongDay = (day: Day) => getDateFormat(LONG_DAY_FORMAT).format(toUtcDate(day));
 export const formatShortDay = (day: Day) => getDateFormat(SHORT_DAY_FORMAT).format(toUtcDate(day));
 export const formatWeekday = (day: Day) => getDateFormat({ weekday: 'short' }).format(toUtcDate(day));

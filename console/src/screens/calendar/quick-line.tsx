@@ -20,7 +20,7 @@ type QuickAddFormProps = {
 export const QUICK_ADD_INPUT_ID = 'quick-line';
 
 /** Converts a parsed line to the input of an event; undefined while the name is missing. */
-export function eventInputFromLine(
+function eventInputFromLine(
   { name, days, times, project }: ParsedLine<Project>,
   defaultDay: Day,
 ): EventInput | undefined {

@@ -34,7 +34,7 @@ const MIDNIGHT = '00:00:00';
 const LAST_SECOND_OF_DAY = '23:59:59';
 
 export const dayOf = (timestamp: ApiTimestamp): Day => timestamp.slice(0, 10);
-export const timeOf = (timestamp: ApiTimestamp): string => timestamp.slice(11);
+const timeOf = (timestamp: ApiTimestamp): string => timestamp.slice(11);
 export const toTimestamp = (day: Day, timeOfDay = MIDNIGHT): ApiTimestamp => `${day} ${timeOfDay}`;
 const hasTime = (timestamp: ApiTimestamp) => timeOf(timestamp) !== MIDNIGHT;
 

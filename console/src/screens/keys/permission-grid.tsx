@@ -94,7 +94,7 @@ const accessModes = ['read', 'write'] as const;
 type AccessMode = (typeof accessModes)[number];
 
 /** All permissions in display order. */
-export const allPermissions: readonly Permission[] = permissionAreas.flatMap((area) =>
+const allPermissions: readonly Permission[] = permissionAreas.flatMap((area) =>
   accessModes.map((accessMode): Permission => `${area}:${accessMode}`),
 );
 

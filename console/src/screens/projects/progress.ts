@@ -10,7 +10,7 @@ export type ProjectProgress = {
 };
 
 /** Returns the progress that was set by hand. Undefined for 0, the default: progress is then computed from tasks. */
-export function readManualProgress({ progress }: Project): ProjectProgress | undefined {
+function readManualProgress({ progress }: Project): ProjectProgress | undefined {
   return progress === '0' ? undefined : { percent: Number(progress) };
 }
 
