@@ -69,7 +69,10 @@ export class TimeConverter {
   /** Returns the end of an event or of its instance that begins at `start`; undefined if the event has no end. */
   computeEnd(event: IcalEvent, start: IcalTime, end: IcalTime | IcalDuration | undefined): IcalTime | undefined {
     if (end === undefined) return start.isDate ? { ...start, wallMs: start.wallMs + DAY_MS } : undefined;
-    if ('days' in end) return this.#addDuration(start, end);
+    if ('days' in end) {
+      const { wallMs, ...rest } = this.#addDuration(start, end);
+      return { ...rest, wallMs: end.days === 0 ? wallMs - this.#skippedMs(start) : wallMs };
+    }
     const eventStart = event.start ?? start;
     if (eventStart.isDate || end.isDate) {
       const isDate = eventStart.isDate && end.isDate;
@@ -89,6 +92,16 @@ export class TimeConverter {
     if (start.isDate) return { ...start, wallMs: wallMs + Math.ceil(ms / DAY_MS) * DAY_MS };
     const zone = this.zoneOf(start);
     return { ...start, wallMs: zone === undefined ? wallMs + ms : toLocal(zone, toUtc(zone, wallMs) + ms) };
+  }
+
+  /**
+   * Returns how far a start in the target zone would move if clocks skip it; otherwise 0. `toTargetWallMs` does not move
+   * it, so an end that is computed from it may not move either.
+   */
+  #skippedMs(start: IcalTime): number {
+    const zone = this.zoneOf(start);
+    if (zone === undefined || start.tzid !== this.#targetZoneName) return 0;
+    return toLocal(zone, toUtc(zone, start.wallMs)) - start.wallMs;
   }
 
   /** Converts start and end of an event to stored dates. Dates without a time are never converted between zones. */

@@ -99,10 +99,14 @@ test('X9 all-day events have an exclusive end; times are floating, in a zone wit
   }
   const still = writeCalendar(undefined, { start_date: '2027-01-31 10:00:00', due_date: '2027-01-31 10:00:00' });
   assert.deepEqual(linesOf(still, 'DURATION'), ['DURATION:PT0S']);
-  // Clients read a start that clocks skip as an hour later, so DTEND could be before the start.
+  // Clients read a start that clocks skip as an hour later, so DTEND would be before the start.
   const skipped = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 03:15:00' };
   assert.deepEqual(linesOf(writeCalendar('Europe/Zurich', skipped), 'DURATION'), ['DURATION:PT2700S']);
   assert.deepEqual(linesOf(writeCalendar('Europe/Zurich', skipped), 'DTEND'), []);
+  const untilMidnight = { start_date: '2027-03-28 02:30:00', due_date: '2027-03-28 23:59:59' };
+  assert.deepEqual(linesOf(writeCalendar('Europe/Zurich', untilMidnight), 'DTEND;'), [
+    'DTEND;TZID=Europe/Zurich:20270329T000000',
+  ]);
   assert.deepEqual(linesOf(writeCalendar('Asia/Kathmandu', skipped), 'DTEND'), [
     'DTEND;TZID=Asia/Kathmandu:20270328T031500',
   ]);

@@ -91,12 +91,10 @@ function formatTimeLines(storedDates: StoredDates, zone: CalendarZone | undefine
   if (end === undefined) return [startLine];
   // DTEND must be after DTSTART (RFC 5545, 3.8.2.2); a duration may be zero.
   if (end === start) return [startLine, 'DURATION:PT0S'];
-  // If clocks skip the start, clients move it forward, possibly past DTEND. A duration is written instead.
-  const isStartSkipped = zone?.gaps.some(({ from, until }) => start >= from && start < until);
-  return [
-    startLine,
-    isStartSkipped ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTimeValue(end, zone)}`,
-  ];
+  const gap = zone?.gaps.find(({ from, until }) => start >= from && start < until);
+  // If clocks skip the start, clients move it forward by the gap. If DTEND is no longer after it, a duration is written.
+  const isEndPassed = gap !== undefined && secondsBetween(start, end) <= secondsBetween(gap.from, gap.until);
+  return [startLine, isEndPassed ? `DURATION:PT${secondsBetween(start, end)}S` : `DTEND${formatTimeValue(end, zone)}`];
 }
 
 /** Earlier dates are written as this day, because some programs reject a calendar with dates near the year 1. */
