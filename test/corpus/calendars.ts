@@ -22,7 +22,7 @@ const NEW_YORK_AS_OUTLOOK = [
 
 const timeZoneCalendars: readonly OddCalendar[] = [
   {
-    description: 'a zone by its IANA name, without a VTIMEZONE',
+    description: 'an IANA zone without a VTIMEZONE is known',
     lines: veventLines(
       ...['UID:1', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270131T180000'],
       'DTEND;TZID=America/New_York:20270131T190000',
@@ -32,7 +32,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
   },
   {
     description:
-      'a series in another zone: each time by the rules of both zones, which change their clocks on different days',
+      'each time of a series in another zone is converted by the offsets of both zones, which change on different days',
     lines: veventLines(
       ...['UID:1', 'SUMMARY:Call', 'DTSTART;TZID=America/New_York:20270308T090000', 'DURATION:PT1H'],
       'RRULE:FREQ=WEEKLY;COUNT=4',
@@ -46,7 +46,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'a zone of its own, described in the file',
+    description: 'a custom zone is read from its VTIMEZONE',
     lines: [
       ...NEW_YORK_AS_OUTLOOK,
       ...veventLines('UID:1', 'SUMMARY:Winter', 'DTSTART;TZID=Office:20270131T090000', 'DURATION:PT1H'),
@@ -59,7 +59,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'names that Windows gives to zones, and shows them by, quoted and not',
+    description: 'Windows names and display names of zones are known, quoted or not',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:A', 'DTSTART;TZID="Eastern Standard Time":20270131T090000'),
       ...veventLines('UID:2', 'SUMMARY:B', 'DTSTART;TZID=(UTC-05:00) Eastern Time (US & Canada):20270131T090000'),
@@ -75,13 +75,13 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'a zone with a path of some program before its name',
+    description: 'a path before the IANA name of a zone is ignored',
     lines: veventLines('UID:1', 'SUMMARY:A', 'DTSTART;TZID=/mozilla.org/20050126_1/Asia/Tokyo:20270131T090000'),
     events: [['A', '2027-01-31 01:00:00', '2027-01-31 00:00:00']],
     expectedReport: [],
   },
   {
-    description: 'zones that nobody knows, one of them described without an offset: times as they are written',
+    description: 'times in an unknown zone, or in one whose VTIMEZONE has no offset, are not converted',
     lines: [
       ...['BEGIN:VTIMEZONE', 'TZID:Half', 'BEGIN:STANDARD', 'DTSTART:19700101T000000', 'END:STANDARD', 'END:VTIMEZONE'],
       ...veventLines('UID:1', 'SUMMARY:A', 'DTSTART;TZID=Customized Time Zone 1:20270131T090000'),
@@ -97,7 +97,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'UTC, times without a zone, and days, which are never converted',
+    description: 'UTC times are converted; floating times and dates are not',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:UTC', 'DTSTART:20270131T233000Z', 'DTEND:20270131T234500Z'),
       ...veventLines('UID:2', 'SUMMARY:Floating', 'DTSTART:20270131T233000', 'DTEND:20270131T234500'),
@@ -118,7 +118,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'an account without a zone: times are as they are written, and the report says so in a line',
+    description: 'without a zone of the account, times are not converted, and the report has one line about it',
     zone: undefined,
     lines: [
       ...veventLines('UID:1', 'SUMMARY:A', 'DTSTART;TZID=America/New_York:20270131T180000'),
@@ -133,7 +133,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [['no_zone', 'TZID', 'line 5: America/New_York']],
   },
   {
-    description: 'an account without a zone, and a file that names one',
+    description: 'without a zone of the account, the zone of the file is used',
     zone: undefined,
     lines: [
       'X-WR-TIMEZONE:Europe/Zurich',
@@ -143,7 +143,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
     expectedReport: [['zone_of_file', 'TZID', 'line 6: America/New_York']],
   },
   {
-    description: 'an hour that clocks leave out is as much later; one that they show twice is the first',
+    description: 'a time that clocks skip is moved forward; of a repeated time, the first is meant',
     zone: 'UTC',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:Out', 'DTSTART;TZID=Europe/Zurich:20270328T023000', 'DURATION:PT15M'),
@@ -163,7 +163,7 @@ const timeZoneCalendars: readonly OddCalendar[] = [
 
 const recurringCalendars: readonly OddCalendar[] = [
   {
-    description: 'RDATE of periods, with an end and with a duration, in UTC and in the zone of the series',
+    description: 'RDATE has periods with an end or a duration, in UTC or in the zone of the series',
     lines: veventLines(
       ...['UID:1', 'SUMMARY:P', 'DTSTART;TZID=Europe/Zurich:20270104T090000', 'DURATION:PT1H'],
       'RDATE;VALUE=PERIOD:20270105T080000Z/20270105T093000Z,20270106T080000Z/PT15M',
@@ -178,7 +178,7 @@ const recurringCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'EXDATE and RDATE without a value, and with one that is none among good ones',
+    description: 'an EXDATE or RDATE is reported if it is empty or one of its values is malformed',
     lines: veventLines(
       ...['UID:1', 'SUMMARY:E', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=3'],
       ...['EXDATE:', 'EXDATE:20270105T090000,083000', 'RDATE:', 'RDATE;VALUE=PERIOD:20270108T090000/never'],
@@ -195,7 +195,7 @@ const recurringCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'rules that are none, that are of another calendar, and that come to no time: the event is here once',
+    description: 'an event with a malformed, unsupported or empty rule is imported once',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000', 'RRULE:FREQ=SOMETIMES'),
       ...veventLines('UID:2', 'SUMMARY:B', 'DTSTART:20270104T090000', 'RRULE:RSCALE=CHINESE;FREQ=YEARLY'),
@@ -215,7 +215,8 @@ const recurringCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'several rules, a rule for what is left out, and a day that is left out with all of its times',
+    description:
+      'several RRULE are combined; EXRULE excludes times, and an EXDATE that is a date excludes all times of its day',
     lines: veventLines(
       ...['UID:1', 'SUMMARY:R', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=6'],
       ...['RRULE:FREQ=DAILY;BYHOUR=9,15;COUNT=4', 'EXRULE:FREQ=WEEKLY;BYDAY=WE', 'EXDATE;VALUE=DATE:20270105'],
@@ -230,7 +231,7 @@ const recurringCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'days with a Z behind them, as Google wrote birthdays, and an end of the rule that is a day',
+    description: 'a date may end with Z, as in birthdays of Google; UNTIL may be a date',
     lines: [
       ...veventLines(
         'UID:1',
@@ -250,7 +251,7 @@ const recurringCalendars: readonly OddCalendar[] = [
     expectedReport: [],
   },
   {
-    description: 'an exception that does not say which time it stands for: it is there beside its series',
+    description: 'an override with a malformed RECURRENCE-ID is imported beside its series',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:S', 'DTSTART:20270104T090000', 'RRULE:FREQ=DAILY;COUNT=2'),
       ...veventLines('UID:1', 'RECURRENCE-ID:one day', 'SUMMARY:X', 'DTSTART:20270105T120000'),
@@ -266,7 +267,8 @@ const recurringCalendars: readonly OddCalendar[] = [
 
 const malformedCalendars: readonly OddCalendar[] = [
   {
-    description: 'lines without a colon, in an event and beside it, and a line that was folded without a blank',
+    description:
+      'lines without a colon are reported, inside and outside of an event, and so is a folded line without its leading space',
     lines: [
       'X-APPLE-RADIUS=49.9',
       ...veventLines('UID:1', 'SUMMARY:A long', 'name', 'ORGANIZER="mailto:team@acme.test"', 'DTSTART:20270104T090000'),
@@ -279,7 +281,7 @@ const malformedCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'ends that are missing, misspelt, or of something else, and a beginning too many',
+    description: 'missing, misspelled and unmatched END lines are reported, and no event is lost',
     lines: [
       ...['BEGIN:VEVENT', 'UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000'],
       ...veventLines('UID:2', 'SUMMARY:B', 'DTSTART:20270104T100000', 'BEGIN:VALARM', 'TRIGGER:-PT5M'),
@@ -303,7 +305,7 @@ const malformedCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'several calendars in one file, and an event within something that nobody knows',
+    description: 'a file may have several calendars; an event inside an unknown component is imported',
     lines: [
       ...veventLines('UID:1', 'SUMMARY:A', 'DTSTART:20270104T090000'),
       ...['END:VCALENDAR', 'BEGIN:VCALENDAR', 'BEGIN:X-GROUP'],
@@ -319,7 +321,7 @@ const malformedCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'ends and durations that are none, and what is said twice',
+    description: 'malformed ends and durations and repeated properties are ignored and reported',
     lines: [
       ...veventLines(
         'UID:1',
@@ -348,7 +350,7 @@ const malformedCalendars: readonly OddCalendar[] = [
     ],
   },
   {
-    description: 'characters that no text may hold, in a name, in a line that is left out, and in the name of a zone',
+    description: 'forbidden characters are removed or replaced in names, in ignored lines and in names of zones',
     lines: veventLines(...['UID:1', 'SUMMARY:A\0 \ud800 B', 'DTSTART;TZID=\0\udfff:20270104T090000', 'DTEND:\0\ud800']),
     events: [['A \ufffd B', '2027-01-04 09:00:00', '2027-01-04 00:00:00']],
     expectedReport: [
