@@ -1,5 +1,4 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { waitForSliceTurn } from '../../http/routes/pagination.ts';
 import { addDays } from '../../ical/days.ts';
 import { type CalendarEntry, writeEntry } from '../../ical/write.ts';
 import type { CalendarZone } from '../../ical/zone.ts';
@@ -26,52 +25,13 @@ export type CalendarDefinition = {
   readonly zone: CalendarZone | undefined;
 };
 
-/** Maximum number of entries of each type in a calendar: events, tasks and subtasks. */
-export const MAX_ENTRIES_PER_TYPE = 10_000;
-
-/**
- * Number of rows per query. It is small because each concurrent reader of a calendar holds this number of rows in
- * memory.
- */
-const ROWS_PER_QUERY = 100;
-
-/**
- * Number of days per query. It bounds the duration of a query that scans many entries of an account to find the few
- * entries of one user.
- */
-const DAYS_PER_QUERY = 31;
-
-/** Entries older than this number of days come after all future entries. */
-const RECENT_DAYS = 31;
-
-/**
- * Yields the iCalendar text of all entries, type by type. Within a type, recent and future days come before the earlier
- * days, so that MAX_ENTRIES_PER_TYPE cuts off the most distant days.
- */
-export async function* streamEntries(
-  view: AccountView,
-  calendarDefinition: CalendarDefinition,
-  today: string,
-): AsyncGenerator<Buffer> {
-  const { permissions } = calendarDefinition;
-  const dayRanges = splitCalendarDays(calendarDefinition, today);
-  if (permissions.has('events:read')) yield* readAllBatches(createEventReaders(view, calendarDefinition, dayRanges));
-  if (!permissions.has('tasks:read')) return;
-  yield* readAllBatches(
-    dayRanges.map((dayRange) => (batchRequest) => readTasks(view, calendarDefinition, dayRange, batchRequest)),
-  );
-  yield* readAllBatches(
-    dayRanges.map((dayRange) => (batchRequest) => readSubtasks(view, calendarDefinition, dayRange, batchRequest)),
-  );
-}
-
 /** A range of days. The first and the last day are included. */
-type DayRange = { readonly first: string; readonly last: string };
+export type DayRange = { readonly first: string; readonly last: string };
 /**
  * Sort key of the last row that was read: its start or due date with the time of day, and its id. Undefined before the
  * first row and after the last one.
  */
-type EntrySortKey = { readonly time: string; readonly id: number } | undefined;
+export type EntrySortKey = { readonly time: string; readonly id: number } | undefined;
 /** Limits a read to at most `limit` rows after a sort key. */
 type BatchRequest = { readonly afterKey: EntrySortKey; readonly limit: number };
 /**
@@ -79,47 +39,7 @@ type BatchRequest = { readonly afterKey: EntrySortKey; readonly limit: number };
  * heap grew to 190 MiB while 32 programs read a calendar of 3,000 events; with bytes, to 70 MiB.
  */
 type EntryBatch = { readonly icsBytes: Buffer; readonly entryCount: number; readonly lastKey: EntrySortKey };
-type ReadBatch = (batchRequest: BatchRequest) => Promise<EntryBatch>;
-
-/** Calls the readers one after the other, each until its last batch, up to MAX_ENTRIES_PER_TYPE entries in total. */
-async function* readAllBatches(batchReaders: readonly ReadBatch[]): AsyncGenerator<Buffer> {
-  let remainingEntryCount = MAX_ENTRIES_PER_TYPE;
-  for (const readBatch of batchReaders) {
-    let lastReadKey: EntrySortKey;
-    do {
-      const { icsBytes, entryCount, lastKey } = await readBatch({
-        afterKey: lastReadKey,
-        limit: Math.min(ROWS_PER_QUERY, remainingEntryCount),
-      });
-      if (entryCount > 0) yield icsBytes;
-      remainingEntryCount -= entryCount;
-      if (remainingEntryCount === 0) return;
-      lastReadKey = lastKey;
-      await waitForSliceTurn();
-    } while (lastReadKey !== undefined);
-  }
-}
-
-/**
- * Splits the days of a calendar into ranges: first from RECENT_DAYS ago to the end, then the earlier days, newest
- * first.
- */
-function splitCalendarDays({ firstDay, lastDay }: CalendarDefinition, today: string): readonly DayRange[] {
-  const firstRecentDay = addDays(today, -RECENT_DAYS);
-  return [
-    ...splitIntoDayRanges(firstRecentDay, lastDay),
-    ...splitIntoDayRanges(firstDay, addDays(firstRecentDay, -1)).reverse(),
-  ];
-}
-
-function splitIntoDayRanges(startDay: string, endDay: string): DayRange[] {
-  const dayRanges: DayRange[] = [];
-  for (let rangeStart = startDay; rangeStart <= endDay; rangeStart = addDays(rangeStart, DAYS_PER_QUERY)) {
-    const rangeEnd = addDays(rangeStart, DAYS_PER_QUERY - 1);
-    dayRanges.push({ first: rangeStart, last: rangeEnd < endDay ? rangeEnd : endDay });
-  }
-  return dayRanges;
-}
+export type ReadBatch = (batchRequest: BatchRequest) => Promise<EntryBatch>;
 
 /** Builds the condition for rows in a range of days and after a sort key. */
 function buildDayRangeCondition(
@@ -144,7 +64,7 @@ function buildAfterKeyCondition(
   return sql<SqlBool>`${timeRef} >= ${afterKey.time} and (${timeRef} > ${afterKey.time} or ${idRef} > ${afterKey.id})`;
 }
 
-function createEventReaders(
+export function createEventReaders(
   view: AccountView,
   calendarDefinition: CalendarDefinition,
   dayRanges: readonly DayRange[],
@@ -250,7 +170,7 @@ function formatLabelledLines(...labelledTexts: readonly (readonly [label: string
   return labelledTexts.filter(([, text]) => text !== '').map(([label, text]) => `${label}: ${text}`);
 }
 
-async function readTasks(
+export async function readTasks(
   view: AccountView,
   calendarDefinition: CalendarDefinition,
   dayRange: DayRange,
@@ -269,7 +189,7 @@ async function readTasks(
   return toDueDateBatch(view, 'task', rows, limit, calendarDefinition);
 }
 
-async function readSubtasks(
+export async function readSubtasks(
   view: AccountView,
   calendarDefinition: CalendarDefinition,
   dayRange: DayRange,

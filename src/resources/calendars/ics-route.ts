@@ -13,7 +13,8 @@ import type { Queries, Store } from '../../store/store.ts';
 import { version } from '../../version.ts';
 import { fullNameOf } from '../users/lookup.ts';
 import { type CalendarScope, getEffectivePermissions } from './calendars.ts';
-import { type CalendarDefinition, MAX_ENTRIES_PER_TYPE, streamEntries } from './collect-entries.ts';
+import type { CalendarDefinition } from './collect-entries.ts';
+import { MAX_ENTRIES_PER_TYPE, streamEntries } from './stream-entries.ts';
 
 /** Number of past days in a calendar: one year. */
 const CALENDAR_PAST_DAYS = 366;
