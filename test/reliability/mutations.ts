@@ -386,7 +386,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'any user may delete any hook',
-    file: 'src/resources/hooks/actions.ts',
+    file: 'src/resources/hooks/read-hooks.ts',
     changes: [['row.user_id !== caller.userId && !isAdmin(caller)) {', 'row.user_id < 0) {']],
     caughtBy: {
       file: 'test/stories/delivery/subscribing.test.ts',

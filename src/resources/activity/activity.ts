@@ -16,7 +16,7 @@ import {
 import type { Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { getHook } from '../hooks/actions.ts';
+import { getHook } from '../hooks/read-hooks.ts';
 import {
   kindsParameter,
   type Occurrence,

@@ -1,181 +1,21 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { parseHeaders } from '../../delivery/dispatcher/hook-settings.ts';
 import { changeSettings } from '../../delivery/outbox/change-settings.ts';
 import { type EnqueueHookAlerts, endHooks } from '../../delivery/outbox/end-hooks.ts';
-import { occurrenceKinds, permissionFor } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedeliveries, requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
-import {
-  ALL_KINDS,
-  insertSubscriptions,
-  kindsOf,
-  replaceSubscriptions,
-  type SubscriptionColumns,
-} from '../../delivery/outbox/subscriptions.ts';
-import { findOverlapEnd, parseSecrets } from '../../delivery/transport/signature.ts';
-import { explainForbiddenTarget, normalizeTarget, type SsrfGuard } from '../../delivery/transport/ssrf-guard.ts';
-import { requirePermission } from '../../http/auth/route-groups.ts';
+import { insertSubscriptions, replaceSubscriptions } from '../../delivery/outbox/subscriptions.ts';
+import { normalizeTarget } from '../../delivery/transport/ssrf-guard.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
 import type { ChangeInput, CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
-import { mapRows, type Page, type PageRequest } from '../../http/routes/pagination.ts';
-import type { ParsedParameters } from '../../http/routes/query-parameters.ts';
 import { maskTarget } from '../../log.ts';
-import { type Caller, isAdmin, type Permission } from '../../permissions.ts';
+import type { Caller } from '../../permissions.ts';
 import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
-import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { buildFilterConditions } from '../core/filters.ts';
-import { loadPage } from '../core/pagination.ts';
-import { requireRecord } from '../core/references.ts';
-import { ascendingOrder, numberKey } from '../core/sorting.ts';
+import type { AccountWrite } from '../../store/account-scope.ts';
 import { buildFinalizedOfHookCondition, getDelivery } from '../deliveries/deliveries.ts';
-import { resolveListedUserId } from '../users/lookup.ts';
 import { getUser } from '../users/users.ts';
-import {
-  type hookFields,
-  hookFilters,
-  type hookInputFields,
-  type ownerParameter,
-  type replayFields,
-  type replayInputFields,
-} from './schema.ts';
-
-/** Timeout for resolving the target's name during subscription; shorter than the grace period of a shutdown. */
-export const TARGET_CHECK_TIMEOUT_MS = 3_000;
-
-type HookRow = StoredRecordOf<typeof hookFields>;
-
-type StoredHook = SubscriptionColumns & {
-  hook_id: number;
-  target: string;
-  name: string;
-  enabled: number;
-  headers: string | null;
-  failures: number;
-  due_at: number | null;
-  last_outcome: string;
-  date_created: number;
-  date_ended: number | null;
-  ended_reason: string;
-  secrets: string | null;
-};
-
-function toHookRow(row: StoredHook, now: number): HookRow {
-  const { hook_id: id, target: target_url, due_at: next_attempt_at, secrets: storedSecrets, ...rest } = row;
-  const liveState = row.failures > 0 ? 'failing' : 'live';
-  const secrets = parseSecrets(storedSecrets);
-  const events = row.events.split(',');
-  const [event = ''] = events.length === 1 && row.events !== ALL_KINDS ? events : [];
-  return {
-    ...{ ...rest, id, event, events, target_url, next_attempt_at },
-    state: row.date_ended === null ? liveState : 'ended',
-    headers: Object.keys(parseHeaders(row.headers)),
-    signed: secrets.length > 0,
-    secret_created: secrets[0]?.since ?? null,
-    secret_previous_until: findOverlapEnd(secrets, now),
-  };
-}
-
-const orderById = ascendingOrder('id', numberKey('hooks.hook_id'));
-
-/** Lists the caller's hooks (X1). Admins can list the hooks of another user. */
-export async function listHooks(
-  view: AccountView,
-  caller: Caller,
-  parameterValues: ParsedParameters<typeof hookFilters & typeof ownerParameter>,
-  paging: PageRequest,
-): Promise<Page<HookRow>> {
-  const { user_id, ...filters } = parameterValues;
-  const hooksOfOwnerQuery = view.selectFrom('hooks').where('hooks.user_id', '=', resolveListedUserId(caller, user_id));
-  const page = await loadPage(
-    hooksOfOwnerQuery,
-    hooksOfOwnerQuery.selectAll('hooks'),
-    orderById,
-    buildFilterConditions(hookFilters, filters),
-    paging,
-  );
-  return mapRows(page, (row) => toHookRow(row, view.now));
-}
-
-/**
- * Finds a hook of the caller; admins can access any hook of the account. Returns undefined if the id is unknown, and
- * throws 401 if the hook belongs to another user (C13).
- */
-export async function findAccessibleHook(view: AccountView, caller: Caller, hookId: number) {
-  const row = await view.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
-  if (row !== undefined && row.user_id !== caller.userId && !isAdmin(caller)) {
-    throw new Problem('not_permitted', { detail: 'This hook belongs to another user.' });
-  }
-  return row;
-}
-
-export async function getHook(view: AccountView, caller: Caller, hookId: number): Promise<HookRow> {
-  const row = await findAccessibleHook(view, caller, hookId);
-  if (row === undefined) throw notFound();
-  return toHookRow(row, view.now);
-}
-
-/**
- * Checks a target before the transaction (C11). Throws 400 if the guard forbids it. A name that does not resolve yet is
- * accepted, because the target is checked again at each delivery.
- *
- * @param onForbidden receives the guard's explanation, for the operator's log
- */
-export async function requireAllowedTarget(
-  guard: SsrfGuard,
-  target: string,
-  onForbidden: (explanation: string) => void,
-): Promise<void> {
-  const guardResult = await guard.checkTarget(new URL(target), TARGET_CHECK_TIMEOUT_MS);
-  if (!('allowed' in guardResult) || guardResult.allowed) return;
-  onForbidden(explainForbiddenTarget(guardResult));
-  throw invalidInput([{ field: 'target_url', message: guardResult.publicReason }]);
-}
-
-type HookInput = CreationInput<typeof hookInputFields>;
-
-/**
- * Returns the stored form of the subscribed kinds (X11). Throws 400 unless exactly one of `event` and `events` is given,
- * and 401 if the key may not read a kind.
- */
-export function resolveEvents(
-  caller: Caller,
-  { event, events }: Partial<Pick<HookInput, 'event' | 'events'>>,
-): Pick<SubscriptionColumns, 'events' | 'permissions'> {
-  if (event && events) throw invalidInput([{ field: 'events', message: 'must not be given together with event' }]);
-  const kinds = events ?? (event ? [event] : []);
-  if (kinds.length === 0) throw invalidInput([{ field: 'event', message: 'is required' }]);
-  const readable = [...caller.permissions].filter((permission) => occurrencePermissions.has(permission));
-  const columns = { events: kinds.join(), permissions: readable.join() };
-  requireReadable(caller, columns);
-  return columns;
-}
-
-/** The permissions that the records of any kind need. */
-const occurrencePermissions: ReadonlySet<Permission> = new Set(occurrenceKinds.map(permissionFor));
-
-/** Throws 401 if the key may not read all that a hook reports, or if the hook can report nothing. */
-function requireReadable(caller: Caller, columns: Pick<SubscriptionColumns, 'events' | 'permissions'>): void {
-  for (const kind of kindsOf(columns)) requirePermission(caller, permissionFor(kind));
-  if (columns.permissions === '' && columns.events === ALL_KINDS) requirePermission(caller, 'events:read');
-}
-
-/**
- * Checks the scope of a hook (X11). Throws 400 unless `project_id` is given exactly with scope `project`, 401 for the
- * scope `account` if its user is not an admin, and 404 for an unknown project.
- */
-async function requireValidScope(
-  view: AccountView,
-  { scope, project_id }: Pick<SubscriptionColumns, 'scope' | 'project_id'>,
-  user: Pick<Caller, 'role'>,
-): Promise<void> {
-  if (scope === 'project' && project_id === 0)
-    throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
-  if (scope !== 'project' && project_id !== 0)
-    throw invalidInput([{ field: 'project_id', message: 'is allowed with scope project only' }]);
-  if (scope === 'account' && !isAdmin(user))
-    throw new Problem('not_permitted', { detail: 'Only hooks of admins can have the scope account.' });
-  if (scope === 'project') await requireRecord(view, 'project', project_id);
-}
+import { type HookInput, requireReadable, requireValidScope, resolveEvents } from './check-subscription.ts';
+import { findAccessibleHook, getHook, type HookRow } from './read-hooks.ts';
+import type { hookInputFields, replayFields, replayInputFields } from './schema.ts';
 
 const storeHeaders = (headers: Readonly<Record<string, string>>) =>
   Object.keys(headers).length === 0 ? null : JSON.stringify(headers);

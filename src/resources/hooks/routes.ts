@@ -14,18 +14,9 @@ import type { Log } from '../../log.ts';
 import type { Caller } from '../../permissions.ts';
 import type { ProblemCode } from '../../problems.ts';
 import { deliveryFields } from '../deliveries/deliveries.ts';
-import {
-  changeHook,
-  getHook,
-  listHooks,
-  replayHook,
-  requestHookTest,
-  requireAllowedTarget,
-  resolveEvents,
-  restoreEndedHook,
-  subscribe,
-  unsubscribe,
-} from './actions.ts';
+import { changeHook, replayHook, requestHookTest, restoreEndedHook, subscribe, unsubscribe } from './actions.ts';
+import { requireAllowedTarget, resolveEvents } from './check-subscription.ts';
+import { getHook, listHooks } from './read-hooks.ts';
 import {
   hookFields,
   hookFilters,

@@ -11,7 +11,7 @@ import type { Caller } from '../../permissions.ts';
 import { notFound, Problem } from '../../problems.ts';
 import { newSigningSecret, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { findAccessibleHook } from './actions.ts';
+import { findAccessibleHook } from './read-hooks.ts';
 
 const DAY_S = 24 * 3_600;
 

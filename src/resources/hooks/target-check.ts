@@ -5,7 +5,7 @@ import { createRecordResponseSchema } from '../../http/routes/pagination.ts';
 import { parseQueryParameters, type QueryParameter } from '../../http/routes/query-parameters.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { hashTarget } from '../../secrets.ts';
-import { TARGET_CHECK_TIMEOUT_MS } from './actions.ts';
+import { TARGET_CHECK_TIMEOUT_MS } from './check-subscription.ts';
 
 /** Fields of a target check: whether an address would be accepted as a target. */
 const targetCheckFields = {
