@@ -303,7 +303,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     description: 'all records of a page are loaded in one slice',
-    file: 'src/resources/core/pagination.ts',
+    file: 'src/resources/core/sliced-page.ts',
     changes: [['item.size <= remainingBytes && lastSlice.length < MAX_SLICE_ROWS', 'item.size <= MAX_SLICE_BYTES']],
     caughtBy: {
       file: 'test/stories/api/large-data.test.ts',

@@ -8,8 +8,9 @@ import { AccountView } from '../../store/account-scope.ts';
 import { defineResource } from '../core/define-resource.ts';
 import { commonFields } from '../core/domain-fields.ts';
 import { idFilter } from '../core/filters.ts';
-import { createListFunction, splitBySize, totalByteLengthSql } from '../core/pagination.ts';
+import { createListFunction } from '../core/list-function.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
+import { splitBySize, totalByteLengthSql } from '../core/sliced-page.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 
 /** Fields of a comment on a project, or on one of its tasks or subtasks (C39). */

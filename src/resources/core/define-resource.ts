@@ -22,7 +22,7 @@ import { tableColumns } from '../../store/tables.ts';
 import { type Assignees, addAssigneesToPage, canHaveAssignees, loadAssignees, setAssignees } from './assignments.ts';
 import { cascadeDelete, getCascadeDeleteKinds } from './cascade-delete.ts';
 import type { Filters } from './filters.ts';
-import { createListFunction } from './pagination.ts';
+import { createListFunction } from './list-function.ts';
 import {
   type ColumnValues,
   cascadeReferenceChanges,

@@ -15,7 +15,8 @@ import {
   idFilter,
   rejectConflictingAliases,
 } from '../core/filters.ts';
-import { createListFunction, loadPage } from '../core/pagination.ts';
+import { createListFunction } from '../core/list-function.ts';
+import { loadPage } from '../core/pagination.ts';
 import { createResourceRoutes } from '../core/resource-routes.ts';
 import { ascendingOrder, numberKey, textKey } from '../core/sorting.ts';
 import { selectOverlappingEventIds } from './overlapping.ts';
