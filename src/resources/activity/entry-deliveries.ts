@@ -4,12 +4,12 @@ import type { StoredRecordOf } from '../../http/fields/field.ts';
 import { ownRecordId, readOnlyId } from '../../http/fields/reference-fields.ts';
 import { readOnlyDigits, readOnlyEnum, readOnlyText } from '../../http/fields/scalar-fields.ts';
 import type { AccountView } from '../../store/account-scope.ts';
+import { deliveryStates } from '../deliveries/deliveries.ts';
 import {
-  deliveryStates,
   findLastAttempts,
   selectFinalizedDeliveries,
   selectPendingDeliveries,
-} from '../deliveries/deliveries.ts';
+} from '../deliveries/select-deliveries.ts';
 import type { Occurrence } from '../notifications/notifications.ts';
 
 /** Response fields of one delivery in an activity entry: its hook, its state and its last attempt. */

@@ -6,7 +6,11 @@ import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import type { ApiUser } from '../../../test/kit/service/service.ts';
 import { stores } from '../../../test/kit/service/stores.ts';
 import { AccountView } from '../../store/account-scope.ts';
-import { buildFinalizedOfHookCondition, DELIVERY_ID_BUCKET_SQL, selectFinalizedDeliveries } from './deliveries.ts';
+import {
+  buildFinalizedOfHookCondition,
+  DELIVERY_ID_BUCKET_SQL,
+  selectFinalizedDeliveries,
+} from './select-deliveries.ts';
 
 for (const { test, testService } of stores) {
   const carillon = await testService({ after });

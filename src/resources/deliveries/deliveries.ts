@@ -1,5 +1,4 @@
-import { type Expression, type SqlBool, sql } from 'kysely';
-import { DELIVERED_OUTCOME, localErrorOutcomes } from '../../delivery/dispatcher/retry-policy.ts';
+import { sql } from 'kysely';
 import { buildResourceUrl, type DeliveryKind, occurrenceKinds } from '../../delivery/outbox/event-kinds.ts';
 import { requestRedelivery } from '../../delivery/outbox/restore-hook.ts';
 import { readOnlyTimestamp } from '../../http/fields/dates.ts';
@@ -16,6 +15,12 @@ import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
 import { addOrderBy, ascendingOrder, buildKeysetCondition, numberKey } from '../core/sorting.ts';
 import { resolveListedUserId } from '../users/lookup.ts';
+import {
+  buildFinalizedOfHookCondition,
+  findLastAttempts,
+  selectFinalizedDeliveries,
+  selectPendingDeliveries,
+} from './select-deliveries.ts';
 
 export const deliveryStates = ['pending', 'delivered', 'undelivered', 'failed'] as const;
 
@@ -62,39 +67,6 @@ const deliveryParameters = {
 
 type DeliveryRow = StoredRecordOf<typeof deliveryFields>;
 type DeliveryDetailRow = StoredRecordOf<typeof deliveryDetailFields>;
-
-/** Selects pending deliveries, with the same columns as `selectFinalizedDeliveries`. */
-export function selectPendingDeliveries(view: AccountView) {
-  return view
-    .selectFrom('pending_deliveries')
-    .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
-    .select([
-      'pending_deliveries.delivery_id as id',
-      'pending_deliveries.hook_id',
-      'pending_deliveries.user_id',
-      'pending_deliveries.kind',
-      'pending_deliveries.record_id',
-      'pending_deliveries.created_at as date_created',
-      sql<number | null>`null`.as('date_finalized'),
-      sql<string>`case when hooks.date_ended is null then 'pending' else 'undelivered' end`.as('state'),
-    ]);
-}
-
-/** Selects finalized deliveries, with the same columns as `selectPendingDeliveries`. */
-export function selectFinalizedDeliveries(view: AccountView) {
-  return view
-    .selectFrom('finalized_deliveries')
-    .select([
-      'finalized_deliveries.delivery_id as id',
-      'finalized_deliveries.hook_id',
-      'finalized_deliveries.user_id',
-      'finalized_deliveries.kind',
-      'finalized_deliveries.record_id',
-      'finalized_deliveries.created_at as date_created',
-      sql<number | null>`finalized_deliveries.finalized_at`.as('date_finalized'),
-      'finalized_deliveries.state',
-    ]);
-}
 
 type StoredDelivery = {
   id: number;
@@ -168,33 +140,6 @@ async function listDeliveries(
   );
   const page = { ...toPage(rows, orderById, paging.limit), total: pendingCount.total + finalizedCount.total };
   return mapRows(page, (row) => toDeliveryRow(row, lastAttempts.get(row.id)?.outcome, baseUrl));
-}
-
-/** The last attempt of a delivery, and the number of its attempts. */
-type LastAttempt = { readonly outcome: string; readonly milliseconds: number; readonly attempts: number };
-
-/**
- * Finds the last attempt of each delivery that has attempts. Because of an index, the cost does not depend on the total
- * number of attempts.
- */
-export async function findLastAttempts(
-  view: AccountView,
-  deliveryIds: readonly number[],
-): Promise<ReadonlyMap<number, LastAttempt>> {
-  if (deliveryIds.length === 0) return new Map();
-  const deliveryIdValues = sql`(values ${sql.join(deliveryIds.map((id) => sql`(cast(${id} as bigint))`))}) as wanted`;
-  const buildAttemptsSql = (id: string) => sql`from attempts as other
-    where other.account_id = ${view.accountId} and other.delivery_id = ${sql.ref(id)}`;
-  const rows = await view
-    .selectFrom('attempts')
-    .where(
-      sql<SqlBool>`(attempts.delivery_id, attempts.attempt_id) in (
-        select wanted.column1, (select max(other.attempt_id) ${buildAttemptsSql('wanted.column1')}) from ${deliveryIdValues})`,
-    )
-    .select(['attempts.delivery_id', 'attempts.outcome', 'attempts.milliseconds'])
-    .select(sql<number>`(select count(*) ${buildAttemptsSql('attempts.delivery_id')})`.as('attempts'))
-    .execute();
-  return new Map(rows.map(({ delivery_id, ...last }) => [delivery_id, last]));
 }
 
 async function requireVisibleDelivery(view: AccountView, caller: Caller, deliveryId: number): Promise<StoredDelivery> {
@@ -285,64 +230,4 @@ export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): re
       handle: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
     }),
   ];
-}
-
-/** A time interval in milliseconds since the epoch. `until` is exclusive. */
-type TimeInterval = { readonly from: number; readonly until: number };
-
-/** SQL expression: 1 if an attempt was delivered, otherwise 0. */
-export const isDeliveredSql = sql<number>`case when attempts.outcome = ${sql.lit(DELIVERED_OUTCOME)} then 1 else 0 end`;
-
-export const countAllSql = sql<number>`count(*)`;
-
-/**
- * Selects the delivered and the failed attempts of an interval, but no local errors (C19). An index covers the query.
- */
-export function selectAttempts(view: AccountView, { from, until }: TimeInterval, hookCondition?: Expression<SqlBool>) {
-  const query = view
-    .selectFrom('attempts')
-    .where('attempts.attempted_at', '>=', from)
-    .where('attempts.attempted_at', '<', until)
-    .where('attempts.outcome', 'not in', localErrorOutcomes);
-  return hookCondition === undefined ? query : query.where(hookCondition);
-}
-
-/**
- * Returns the last intervals of a length, newest first. The newest interval contains `now`. Callers count each interval
- * in a separate query, to keep the queries short.
- *
- * @param lengthMs length in milliseconds; every interval begins at a multiple of this length
- */
-export function getLatestIntervals(now: number, lengthMs: number, intervalCount: number): readonly TimeInterval[] {
-  const newestIntervalStart = Math.floor(now / lengthMs) * lengthMs;
-  return Array.from({ length: intervalCount }, (_, intervalsBack) => {
-    const from = newestIntervalStart - intervalsBack * lengthMs;
-    return { from, until: from + lengthMs };
-  });
-}
-
-/**
- * SQL for the bucket of 8,192 ids that contains a finalized delivery. The index `settled_by_hook` has exactly this
- * expression.
- */
-export const DELIVERY_ID_BUCKET_SQL = 'finalized_deliveries.delivery_id / 8192';
-
-/**
- * Builds the condition for the finalized deliveries of a hook of a user. No index lists the deliveries of one hook in
- * order (see migration 0010), so the query visits each bucket between the first and the last delivery of the user.
- */
-export function buildFinalizedOfHookCondition(view: AccountView, userId: number, hookId: number) {
-  const selectBoundaryBucket = (aggregate: 'min' | 'max') =>
-    view
-      .selectFrom('finalized_deliveries')
-      .where('finalized_deliveries.user_id', '=', userId)
-      .select(sql<number>`${sql.raw(aggregate)}(finalized_deliveries.delivery_id) / 8192`.as('bucket'));
-  // `+ 0` prevents the planner from using the index on user_id. That index has the order of the list, but its use would
-  // scan all rows of the user.
-  return sql<SqlBool>`finalized_deliveries.user_id + 0 = ${userId} and finalized_deliveries.hook_id = ${hookId} and ${sql.raw(DELIVERY_ID_BUCKET_SQL)} in (
-    with recursive buckets (bucket) as (
-      select (${selectBoundaryBucket('min')})
-      union all
-      select bucket + 1 from buckets where bucket < (${selectBoundaryBucket('max')})
-    ) select bucket from buckets)`;
 }

@@ -11,8 +11,8 @@ import type { Caller } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
 import { pageStartOf, toPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
-import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
 import { resolveListedUserId } from '../users/lookup.ts';
+import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from './select-attempts.ts';
 
 /** Response fields: the attempts of one hook in one hour, by outcome. */
 const hourFields = {

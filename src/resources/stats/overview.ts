@@ -8,7 +8,7 @@ import { waitForSliceTurn } from '../../http/routes/pagination.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { type Caller, isAdmin } from '../../permissions.ts';
 import type { AccountView } from '../../store/account-scope.ts';
-import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from '../deliveries/deliveries.ts';
+import { countAllSql, getLatestIntervals, isDeliveredSql, selectAttempts } from './select-attempts.ts';
 
 const minuteFields = {
   minute: readOnlyTimestamp('When it begins, UTC.'),
