@@ -31,7 +31,7 @@ import {
 } from '../../src/resources/core/domain-fields.ts';
 import { recurrenceField } from '../../src/resources/core/recurring-tasks.ts';
 import { hookInputFields } from '../../src/resources/hooks/schema.ts';
-import { importInputFields } from '../../src/resources/imports/imports.ts';
+import { importInputFields } from '../../src/resources/imports/schema.ts';
 import { passphraseChangeFields } from '../../src/resources/passphrases/passphrases.ts';
 
 /** Fields whose parser accepts exactly the values of the published schema, except texts that cannot be stored. */
