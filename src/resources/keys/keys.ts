@@ -1,21 +1,7 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
-import { computeExpiryTimestamp, type Expiry, parseExpiry } from '../../durations.ts';
-import { formatTimestamp, readOnlyTimestamp } from '../../http/fields/dates.ts';
-import {
-  type ChangeInput,
-  type CreationInput,
-  createParser,
-  type Field,
-  type StoredRecordOf,
-} from '../../http/fields/field.ts';
-import { ownRecordId, readOnlyId, recordIdOrNone } from '../../http/fields/reference-fields.ts';
-import {
-  oneTimeSecret,
-  plainText,
-  readOnlyEnumList,
-  readOnlyFlag,
-  readOnlyText,
-} from '../../http/fields/scalar-fields.ts';
+import { computeExpiryTimestamp } from '../../durations.ts';
+import { formatTimestamp } from '../../http/fields/dates.ts';
+import type { ChangeInput, CreationInput, StoredRecordOf } from '../../http/fields/field.ts';
 import {
   defineCreateRoute,
   defineDeleteRoute,
@@ -38,85 +24,12 @@ import {
 import { Problem } from '../../problems.ts';
 import { hashApiKey, newApiKey, type Random } from '../../secrets.ts';
 import type { AccountView, AccountWrite } from '../../store/account-scope.ts';
-import { buildFilterConditions, idFilter } from '../core/filters.ts';
+import { buildFilterConditions } from '../core/filters.ts';
 import { loadPage } from '../core/pagination.ts';
 import { ascendingOrder, numberKey } from '../core/sorting.ts';
 import { requireManageable, requireVisible } from '../users/lookup.ts';
 import { getUser } from '../users/users.ts';
-
-/** Response fields of a key; they never include its secret (X7). */
-const keyFields = {
-  id: ownRecordId('Identifier of the key.'),
-  user_id: readOnlyId('The user of the key.'),
-  label: readOnlyText('Its label.'),
-  permissions: readOnlyEnumList('Its permissions.', permissions, 'Permission'),
-  date_created: readOnlyTimestamp('When it was issued, UTC.'),
-  last_used: readOnlyTimestamp('When it was last used, UTC, to the minute.'),
-  expires: readOnlyTimestamp('When it expires, UTC.'),
-  revoked: readOnlyFlag('Whether it was revoked.'),
-};
-
-const MAX_PERMISSIONS = 100;
-const PERMISSIONS_REQUIREMENT = `must be a list of permissions, of ${permissions.join(', ')}`;
-
-const permissionsField: Field<readonly Permission[] | null, 'writable'> = {
-  mode: 'writable',
-  description: 'Its permissions; at most those of your own key. Default: all of them.',
-  inputSchema: {
-    type: 'array',
-    items: { title: 'Permission', enum: permissions },
-    maxItems: MAX_PERMISSIONS,
-    'x-must': PERMISSIONS_REQUIREMENT,
-  },
-  parse: createParser(PERMISSIONS_REQUIREMENT, (value) =>
-    Array.isArray(value) && value.length <= MAX_PERMISSIONS && value.every(isPermission)
-      ? [...new Set(value)]
-      : undefined,
-  ),
-  default: null,
-  outputSchema: {},
-  serialize: (storedValue) => storedValue,
-};
-
-const EXPIRY_REQUIREMENT = 'must be a duration such as 30d, or YYYY-MM-DD HH:MM:SS in UTC';
-
-const expiresField: Field<Expiry, 'writable'> = {
-  mode: 'writable',
-  description: 'Expiry: a duration such as 30d or 12h, or YYYY-MM-DD HH:MM:SS in UTC. Default: that of your own key.',
-  inputSchema: {
-    type: ['string', 'null'],
-    format: 'expiry',
-    'x-must': EXPIRY_REQUIREMENT,
-  },
-  parse: createParser(EXPIRY_REQUIREMENT, parseExpiry),
-  default: null,
-  outputSchema: {},
-  serialize: (storedValue) => storedValue,
-};
-
-/** Input fields of a new key. */
-const keyInputFields = {
-  label: plainText('Its label.'),
-  permissions: permissionsField,
-  user_id: recordIdOrNone('The user of the key. Only admins may give another user.'),
-  expires: expiresField,
-};
-
-/** Input fields of a change of a key. */
-const keyChangeFields = {
-  label: keyInputFields.label,
-  permissions: { ...permissionsField, description: 'The remaining permissions. None can be added.' },
-};
-
-/** Response fields of a new key, including its secret, which is returned only once. */
-const issuedKeyFields = {
-  ...keyFields,
-  key: oneTimeSecret('The key. It is returned only once and stored as a hash.'),
-};
-
-const keyFilters = {
-  user_id: idFilter('Only keys of this user. Admins see those of all users, others their own.', 'api_keys.user_id'),
-};
+import { issuedKeyFields, keyChangeFields, keyFields, keyFilters, keyInputFields } from './schema.ts';
 
 type KeyRow = StoredRecordOf<typeof keyFields>;
 type IssuedKeyRow = StoredRecordOf<typeof issuedKeyFields>;
@@ -146,7 +59,7 @@ function toKeyRow(row: StoredKey): KeyRow {
 const orderById = ascendingOrder('id', numberKey('api_keys.key_id'));
 
 /** Lists the keys of the caller. Admins see the keys of all users of the account (X7). */
-export async function listKeys(
+async function listKeys(
   view: AccountView,
   caller: Caller,
   parameterValues: ParsedParameters<typeof keyFilters>,
