@@ -9,9 +9,10 @@ import {
 import { ExportSerializer, FORMAT_VERSION, TableHasher } from '../transfer/format.ts';
 import type { TransferProgress } from '../transfer/operator-report.ts';
 import { version } from '../version.ts';
+import { JsonLinesFile } from './json-lines-file.ts';
 import { type ResourceType, type ResourceTypeName, storedTypes } from './resource-types.ts';
 import { type ConvertedRow, RowBuilder, type RowDeps } from './rows.ts';
-import { JsonLinesFile, type StoredRecord, type WorkFile } from './work-file.ts';
+import type { StoredRecord, WorkFile } from './work-file.ts';
 
 /** Counts for one resource type. */
 type TypeCounts = {
