@@ -1,4 +1,5 @@
-import { modulo, type RecurrenceRule, RuleDays } from './rule.ts';
+import type { RecurrenceRule } from './rule.ts';
+import { modulo, RuleDays } from './rule-days.ts';
 import { DAY_MS, SECOND_MS } from './values.ts';
 
 /** The range in which a rule is expanded, in milliseconds of local (wall-clock) time. */
