@@ -3,7 +3,7 @@ import type { Carillon } from '../carillon.ts';
 import type { Hook, HookScope } from '../hooks.ts';
 import type { FeedPage, Notifications } from '../notifications.ts';
 import type { CallOptions } from '../transport.ts';
-import { ANY_KIND, type HandledKind } from './handle-notification.ts';
+import { ANY_KIND, type HandledKind } from './occurrence-handlers.ts';
 
 /** Number of entries per page, which is the maximum of the service. */
 export const FEED_ENTRIES_PER_PAGE = 1_000;

@@ -3,7 +3,7 @@ import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { Hook, HookInput } from '../hooks.ts';
 import { isHookKind, type Subscription } from './feed-pages.ts';
-import { ANY_KIND, type HandledKind } from './handle-notification.ts';
+import { ANY_KIND, type HandledKind } from './occurrence-handlers.ts';
 
 /**
  * Settings for the hooks of a receiver. It has one hook, whose target is the URL of the receiver. Earlier versions

@@ -3,13 +3,13 @@ import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
 import { parseRecordUrl } from '../parse-notification.ts';
 import { findInitialCursor, readFeedPages } from './feed-pages.ts';
+import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import {
   ANY_KIND,
   callOccurrenceHandler,
   createOccurrenceContext,
   type HandlersByKind,
-} from './handle-notification.ts';
-import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
+} from './occurrence-handlers.ts';
 import type { ReceiverState } from './state.ts';
 
 /** Settings and dependencies of a feed sync. */

@@ -12,9 +12,9 @@ import type { Hook } from '../hooks.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { fieldOf } from '../response-body.ts';
 import type { Subscription } from './feed-pages.ts';
-import type { OccurrenceContext } from './handle-notification.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { reconcileHooks, targetUrlOf } from './manage-hooks.ts';
+import type { OccurrenceContext } from './occurrence-handlers.ts';
 
 /** Responds to a request of the receiver to the service. */
 type ServiceScript = (path: string, response: ServerResponse, request: IncomingMessage) => void;

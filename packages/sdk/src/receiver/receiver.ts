@@ -4,17 +4,16 @@ import { CarillonError } from '../errors.ts';
 import type { HookScope } from '../hooks.ts';
 import { apiKey } from '../transport.ts';
 import type { Subscription } from './feed-pages.ts';
+import { createHandledCache, createNotificationHandler } from './handle-notification.ts';
+import { type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
+import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
 import {
-  createHandledCache,
-  createNotificationHandler,
   getHandledKinds,
   HandlerError,
   type HandlersByKind,
   type OccurrenceContext,
   requireReadPermission,
-} from './handle-notification.ts';
-import { type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
-import { createFastifyHandler, createNodeHandler, type FastifyHandler, type NodeHandler } from './node.ts';
+} from './occurrence-handlers.ts';
 import { coalesceRuns, createPollLoop } from './poll-loop.ts';
 import { type FeedSyncDeps, syncFeed } from './read-feed.ts';
 import { memoryState, type ReceiverState } from './state.ts';
