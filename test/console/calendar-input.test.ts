@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import { compareEntries, fitEntriesIntoRows, type LayoutEntry } from '../../console/src/screens/calendar/layout.ts';
-import { parseQuickAddLine } from '../../console/src/screens/calendar/quick-add.ts';
+import { parseQuickAddLine } from '../../console/src/screens/calendar/quick-add/quick-add.ts';
 import { computeRepeatDays, toDayOffsets } from '../../console/src/screens/calendar/repeat.ts';
 import {
   dayFromNumber,

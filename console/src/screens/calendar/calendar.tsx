@@ -21,7 +21,7 @@ import { EventDialog, type EventDraft, toEventDraft } from './event-dialog.tsx';
 import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
 import { useShortcuts } from './keys.ts';
 import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
-import { QUICK_ADD_INPUT_ID, QuickAddForm } from './quick-line.tsx';
+import { QUICK_ADD_INPUT_ID, QuickAddForm } from './quick-add/quick-line.tsx';
 import { followChanges, MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
 import {
   type Day,

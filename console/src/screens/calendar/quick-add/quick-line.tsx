@@ -1,14 +1,14 @@
 import { useId, useState } from 'preact/hooks';
-import type { EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
-import { today } from '../../app/calendar-dates.ts';
-import { runWithToast } from '../../app/use-query.ts';
-import { Button } from '../../components/button.tsx';
-import { Icon } from '../../components/icon.tsx';
-import { createEvent } from './calendar-actions.ts';
-import { type ProjectsById, projectColorOf } from './entries.ts';
-import { formatDays, formatTime, isMonthFirst } from './locale.ts';
+import type { EventInput, Project } from '../../../../../packages/sdk/src/resources.ts';
+import { today } from '../../../app/calendar-dates.ts';
+import { runWithToast } from '../../../app/use-query.ts';
+import { Button } from '../../../components/button.tsx';
+import { Icon } from '../../../components/icon.tsx';
+import { createEvent } from '../calendar-actions.ts';
+import { type ProjectsById, projectColorOf } from '../entries.ts';
+import { formatDays, formatTime, isMonthFirst } from '../locale.ts';
+import { type Day, formToEventDates } from '../time-math.ts';
 import { type ParsedLine, parseQuickAddLine } from './quick-add.ts';
-import { type Day, formToEventDates } from './time-math.ts';
 
 type QuickAddFormProps = {
   readonly projects: ProjectsById;
