@@ -3,21 +3,13 @@ import {
   type DragDelta,
   destroy,
   type EventCalendar,
-  type EventContent,
   type RenderedEvent,
 } from '@event-calendar/build/dist/event-calendar.min.js';
 import '@event-calendar/build/dist/event-calendar.min.css';
 import './calendar-grid.css';
-import { type CalendarEntry, isEntryOnDay } from './entries.ts';
-import { fitEntriesIntoRows } from './layout.ts';
-import {
-  dateLocale,
-  firstWeekday,
-  formatEventSpan,
-  formatLongDay,
-  formatTimeOfTimestamp,
-  formatViewTitle,
-} from './locale.ts';
+import { type CalendarEntry, isEntryOnDay } from '../entries.ts';
+import { fitEntriesIntoRows } from '../layout.ts';
+import { dateLocale, firstWeekday, formatLongDay, formatViewTitle } from '../locale.ts';
 import {
   type Day,
   type DayRange,
@@ -27,9 +19,8 @@ import {
   plusSeconds,
   type TimeSpan,
   toTimestamp,
-} from './time-math.ts';
-
-type GridView = 'month' | 'week' | 'day';
+} from '../time-math.ts';
+import { createElement, createEventContent, createMoreLink, type GridView, toGridEvent } from './grid-events.ts';
 
 /** Callbacks for user actions in the grid, by pointer or keyboard. */
 export type GridCallbacks = {
@@ -60,43 +51,13 @@ const ENTRY_GAP_PX = 2;
 /** Number of rows for all-day entries above the hours of the week and day view. */
 const ALL_DAY_ROW_COUNT = 5;
 
-/** Maximum duration of an entry that shows its name and time on one line. */
-const MAX_ONE_LINE_DURATION_SECONDS = 30 * 60;
-
 /** Rounds up to whole days, because the library reports the resize of an all-day entry in steps of 15 minutes. */
 const roundUpToDays = (seconds: number) => Math.ceil(seconds / 86_400) * 86_400;
 
 const deltaToSeconds = ({ days, seconds }: DragDelta) => days * 86_400 + seconds;
 
-/** Converts an API timestamp to the ISO timestamp that the library expects. */
-const toIsoTimestamp = (text: string) => text.replace(' ', 'T');
 /** Converts an ISO timestamp of the library to an API timestamp. */
 const fromIsoTimestamp = (text: string) => text.slice(0, 19).replace('T', ' ');
-
-function createElement(tag: string, className: string, text = ''): HTMLElement {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
-
-/** Creates the icon of a task: a checkbox, which is checked when the task is completed. */
-function createTaskIcon(isDone: boolean): Element {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', '0 0 16 16');
-  svg.setAttribute('class', 'icon');
-  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  path.setAttribute('d', isDone ? 'M2.5 2.5h11v11h-11zM5 8.2l2.2 2.2L11 6' : 'M2.5 2.5h11v11h-11z');
-  svg.append(path);
-  return svg;
-}
-
-/** Returns the text of an entry for screen readers: type, time and project. */
-export function formatEntryLabel({ task, event, start, projectName }: CalendarEntry): string {
-  const timeText = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
-  const typeText = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
-  return `${typeText}, ${timeText}${projectName === '' ? '' : `, ${projectName}`}`;
-}
 
 /**
  * Adapter for the @event-calendar library. It gives the library only those entries that fit into the grid. Dates are
@@ -139,7 +100,8 @@ export class EventCalendarAdapter {
       allDayContent: { domNodes: [createElement('span', '', 'All day')] },
       dayHeaderFormat: { weekday: 'short', day: 'numeric' },
       views: { dayGridMonth: { dayHeaderFormat: { weekday: 'short' } } },
-      eventContent: ({ event, timeText }) => this.#createEventContent(event, timeText),
+      eventContent: ({ event, timeText }) =>
+        createEventContent(event, timeText, { entry: this.#entriesById.get(event.id), view: this.#state.view }),
       eventDidMount: ({ event, el }) => this.#setEntryAttributes(event, el),
       eventClick: ({ event }) => this.#openEntryOrDay(event),
       eventDrop: ({ event, delta }) =>
@@ -245,51 +207,16 @@ export class EventCalendarAdapter {
     const { shownEntries, hiddenCountByDay } = fitEntriesIntoRows(limitedEntries, days, rowCount);
     this.#entriesById.clear();
     for (const entry of entries) this.#entriesById.set(entry.id, entry);
-    const gridEvents = [...shownEntries, ...timedEntries].map((entry) => this.#toGridEvent(entry));
+    const gridEvents = [...shownEntries, ...timedEntries].map((entry) => toGridEvent(entry, view));
     this.#grid.setOption('events', [
       ...gridEvents,
-      ...[...hiddenCountByDay].map(([day, hiddenCount]) => this.#createMoreLink(day, hiddenCount)),
+      ...[...hiddenCountByDay].map(([day, hiddenCount]) => createMoreLink(day, hiddenCount, view)),
     ]);
     if (focusedEntryId === undefined) return;
     // Restore the focus after the library has rendered the entries, but before the next key event.
     queueMicrotask(() => {
       if (document.activeElement === document.body && !this.focusEntry(focusedEntryId)) this.focusDay();
     });
-  }
-
-  #toGridEvent({ id, title, start, end, isAllDay, days, colour, task }: CalendarEntry) {
-    const isAllDayOrMultiDay = isAllDay || days.from !== days.to;
-    const isOneLine = plusSeconds(start, MAX_ONE_LINE_DURATION_SECONDS) >= end;
-    const classNames = [
-      isAllDayOrMultiDay ? 'lasting' : 'brief',
-      ...(isOneLine ? ['short'] : []),
-      ...(task === undefined ? [] : ['task', ...(task.completed === '1' ? ['done'] : [])]),
-    ];
-    // The month view has no hours, so the end of a timed event cannot be resized there.
-    const isResizable = task === undefined && (isAllDay || this.#state.view !== 'month');
-    const editOptions = { durationEditable: isResizable, ...(task !== undefined && { startEditable: false }) };
-    const styles = colour === undefined ? [] : [`--colour: ${colour}`];
-    return {
-      id,
-      title,
-      start: toIsoTimestamp(start),
-      end: toIsoTimestamp(end),
-      allDay: isAllDay,
-      classNames,
-      styles,
-      ...editOptions,
-    };
-  }
-
-  /**
-   * Returns the "3 more" entry for the last row of a day; its id is `m` and the day. In the month view its time is
-   * 23:59:58, so that the library sorts it last.
-   */
-  #createMoreLink(day: Day, hiddenCount: number) {
-    const isMonthView = this.#state.view === 'month';
-    const timeOptions = isMonthView ? { start: `${day}T23:59:58`, end: `${day}T23:59:59` } : { start: day, end: day };
-    const readOnlyOptions = { allDay: !isMonthView, startEditable: false, durationEditable: false };
-    return { id: `m${day}`, title: `${hiddenCount} more`, classNames: ['more'], ...timeOptions, ...readOnlyOptions };
   }
 
   #callWithEntry({ id }: RenderedEvent, action: (entry: CalendarEntry) => void): void {
@@ -300,27 +227,6 @@ export class EventCalendarAdapter {
   #openEntryOrDay(clickedEvent: RenderedEvent): void {
     if (clickedEvent.id.startsWith('m')) this.#getCallbacks().openDay(clickedEvent.id.slice(1));
     else this.#callWithEntry(clickedEvent, (entry) => this.#getCallbacks().openEntry(entry));
-  }
-
-  #createEventContent({ id, title }: RenderedEvent, timeText: string): EventContent | undefined {
-    if (id.startsWith('m'))
-      return {
-        domNodes: [
-          createElement('span', 'title', title),
-          createElement('span', 'hidden-text', ` on ${formatLongDay(id.slice(1))}`),
-        ],
-      };
-    const entry = this.#entriesById.get(id);
-    if (entry === undefined) return undefined;
-    const titleNodes = [
-      createElement('span', 'title', entry.title),
-      createElement('span', 'hidden-text', formatEntryLabel(entry)),
-    ];
-    if (entry.task !== undefined) return { domNodes: [createTaskIcon(entry.task.completed === '1'), ...titleNodes] };
-    if (entry.isAllDay) return { domNodes: titleNodes };
-    const isMonthView = this.#state.view === 'month';
-    const timeElement = createElement('time', 'time', isMonthView ? formatTimeOfTimestamp(entry.start) : timeText);
-    return { domNodes: isMonthView ? [timeElement, ...titleNodes] : [...titleNodes, timeElement] };
   }
 
   #setEntryAttributes({ id }: RenderedEvent, element: HTMLElement): void {

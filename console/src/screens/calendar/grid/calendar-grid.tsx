@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { CalendarEntry } from './entries.ts';
+import type { CalendarEntry } from '../entries.ts';
+import { type Day, plusDays, plusMonths } from '../time-math.ts';
 import { EventCalendarAdapter, type GridCallbacks, type GridState } from './event-calendar-adapter.ts';
-import { type Day, plusDays, plusMonths } from './time-math.ts';
 
 type CalendarBoardProps = GridState & {
   readonly callbacks: GridCallbacks;
