@@ -17,12 +17,13 @@ import { deleteEvent, duplicateEvent, eventCache, moveEvent } from './calendar-a
 import { buildCalendarEntries, type CalendarEntry, isEntryOnDay } from './entries.ts';
 import { EventDialog, type EventDraft, toEventDraft } from './event-dialog.tsx';
 import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
+import { followChanges } from './follow-changes.ts';
 import { CalendarBoard } from './grid/calendar-grid.tsx';
 import type { GridCallbacks } from './grid/event-calendar-adapter.ts';
 import { useShortcuts } from './keys.ts';
 import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
 import { QUICK_ADD_INPUT_ID, QuickAddForm } from './quick-add/quick-line.tsx';
-import { followChanges, MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
+import { MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
 import {
   type Day,
   dayOf,
