@@ -1,35 +1,22 @@
 import { useState } from 'preact/hooks';
-import type { CalendarEvent, EventInput, Project } from '../../../../packages/sdk/src/resources.ts';
+import type { CalendarEvent, Project } from '../../../../packages/sdk/src/resources.ts';
 import { EditConflictError } from '../../app/optimistic-update.ts';
 import { describeError, toFieldErrors } from '../../app/use-query.ts';
 import { Note, ProgressBar } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Checkbox, Select, TextField } from '../../components/field.tsx';
-import { createEvent, createEvents, deleteEvent, duplicateEvent, updateEvent } from './calendar-actions.ts';
-import { formatDays } from './locale.ts';
-import { computeRepeatDays, MAX_SERIES_EVENTS, type RepeatRule, repeatRules, toDayOffsets } from './repeat.ts';
+import { createEvent, createEvents, deleteEvent, duplicateEvent } from './calendar-actions.ts';
 import {
-  daysBetween,
-  type FormDates,
-  formToEventDates,
-  isDay,
-  moveDates,
-  plusDays,
-  plusMonths,
-  toFormDates,
-} from './time-math.ts';
-
-/** Values of the event form; `event` is set when an existing event is edited. */
-export type EventDraft = FormDates & {
-  readonly name: string;
-  readonly projectId: string;
-  readonly event?: CalendarEvent;
-};
-
-export const toEventDraft = (event: CalendarEvent): EventDraft => {
-  return { ...toFormDates(event), name: event.event_name, projectId: event.project_id, event };
-};
+  buildSeriesInputs,
+  type EventDraft,
+  eventInputFromDraft,
+  findInvalidField,
+  saveChanges,
+} from './event-draft.ts';
+import { formatDays } from './locale.ts';
+import { computeRepeatDays, MAX_SERIES_EVENTS, type RepeatRule, repeatRules } from './repeat.ts';
+import { daysBetween, isDay, plusDays, plusMonths } from './time-math.ts';
 
 type EventDialogProps = {
   readonly draft: EventDraft;
@@ -38,8 +25,6 @@ type EventDialogProps = {
   /** Called with the first day of the created or changed event. */
   readonly onSaved: (day: string) => void;
 };
-
-const SECONDS_PER_DAY = 86_400;
 
 /** Dialog that creates, edits, repeats, duplicates and deletes an event. */
 export function EventDialog({ draft, projects, onClose, onSaved }: EventDialogProps) {
@@ -265,48 +250,4 @@ function buildProjectOptions(projects: readonly Project[], selectedId: string) {
     ...(isSelectedListed ? [] : [{ value: selectedId, text: `Project ${selectedId}` }]),
     ...projectChoices,
   ];
-}
-
-/** Returns the first invalid field of a draft; undefined if all fields are valid. */
-function findInvalidField({
-  name,
-  startDay,
-  dueDay,
-  startTime,
-  dueTime,
-}: EventDraft): 'name' | 'start' | 'due' | undefined {
-  if (name.trim() === '') return 'name';
-  if (!isDay(startDay)) return 'start';
-  if (!isDay(dueDay) || dueDay < startDay) return 'due';
-  const isEndBeforeStart = dueDay === startDay && dueTime !== '' && dueTime !== '00:00' && dueTime < startTime;
-  return isEndBeforeStart ? 'due' : undefined;
-}
-
-function eventInputFromDraft(draft: EventDraft): EventInput {
-  return { event_name: draft.name.trim(), ...formToEventDates(draft), project_id: draft.projectId };
-}
-
-/** Returns the API inputs of a repeated event: one event per day. */
-function buildSeriesInputs(draft: EventDraft, eventDays: readonly string[]): readonly EventInput[] {
-  const baseInput = eventInputFromDraft(draft);
-  return toDayOffsets(eventDays).map((dayOffset) => ({
-    ...baseInput,
-    ...moveDates(formToEventDates(draft), dayOffset * SECONDS_PER_DAY),
-  }));
-}
-
-/** Sends only the changed fields, so that concurrent edits of other fields are kept. */
-async function saveChanges(event: CalendarEvent, draft: EventDraft): Promise<void> {
-  const originalDraft = toEventDraft(event);
-  const eventInput = eventInputFromDraft(draft);
-  const hasChanged = (...fieldNames: readonly (keyof EventDraft)[]) =>
-    fieldNames.some((name) => originalDraft[name] !== draft[name]);
-  const hasToggledAllDay = (originalDraft.startTime === '') !== (draft.startTime === '');
-  const changes = {
-    ...(hasChanged('name') && { event_name: eventInput.event_name }),
-    ...((hasChanged('startDay', 'startTime') || hasToggledAllDay) && { start_date: eventInput.start_date }),
-    ...((hasChanged('dueDay', 'dueTime') || hasToggledAllDay) && { due_date: eventInput.due_date }),
-    ...(hasChanged('projectId') && { project_id: draft.projectId }),
-  };
-  if (Object.keys(changes).length > 0) await updateEvent(event, changes);
 }
