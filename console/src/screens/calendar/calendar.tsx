@@ -1,30 +1,25 @@
 import type { ComponentProps } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { today } from '../../app/calendar-dates.ts';
-import { client } from '../../app/client.ts';
-import { listFullPage } from '../../app/full-page-navigation.ts';
 import { currentRoute, hrefTo, updateQueryParams } from '../../app/router.ts';
-import { isAdmin } from '../../app/session.ts';
 import { useQuery } from '../../app/use-query.ts';
-import { Note, ProgressBar } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { RadioGroup } from '../../components/field.tsx';
 import { Page } from '../../components/page.tsx';
 import { Agenda, AgendaRow } from './agenda.tsx';
 import { apiCallsFor } from './api-examples.ts';
-import { deleteEvent, duplicateEvent, eventCache, moveEvent } from './calendar-actions.ts';
+import { deleteEvent, duplicateEvent, moveEvent } from './calendar-actions.ts';
 import { buildCalendarEntries, type CalendarEntry, isEntryOnDay } from './entries.ts';
 import { EventDialog } from './event-dialog.tsx';
 import { type EventDraft, toEventDraft } from './event-draft.ts';
 import { CalendarFilterControls, SEARCH_INPUT_ID, ShortcutsDialog } from './filters.tsx';
-import { followChanges } from './follow-changes.ts';
 import { CalendarBoard } from './grid/calendar-grid.tsx';
 import type { GridCallbacks } from './grid/event-calendar-adapter.ts';
 import { useShortcuts } from './keys.ts';
 import { firstWeekday, formatLongDay, formatViewTitle } from './locale.ts';
 import { QUICK_ADD_INPUT_ID, QuickAddForm } from './quick-add/quick-line.tsx';
-import { MAX_EVENTS_PER_RANGE, type RangeData } from './range-cache.ts';
+import { StatusLine } from './status-line.tsx';
 import {
   type Day,
   dayOf,
@@ -38,6 +33,7 @@ import {
   toFormDates,
   visibleDaysFor,
 } from './time-math.ts';
+import { useCalendarData } from './use-calendar-data.ts';
 import './calendar.css';
 
 const VIEW_OPTIONS = [
@@ -230,46 +226,6 @@ function LazySubscribeOrImportDialog(props: ComponentProps<typeof import('./impo
   return data === undefined ? null : <data.default {...props} />;
 }
 
-/** Loads the visible events and the projects, and keeps both current by live updates. */
-function useCalendarData(view: CalendarView, day: Day, includesTasks: boolean) {
-  const projectsQuery = useQuery((signal) => listFullPage(client.projects, { order: 'projectname' }, signal), []);
-  const projects = useMemo(
-    () => new Map((projectsQuery.data?.data ?? []).map((project) => [project.project_id, project])),
-    [projectsQuery.data],
-  );
-  useEffect(() => {
-    const abortController = new AbortController();
-    const feedScope = isAdmin() ? 'account' : 'own';
-    // The feed of a member contains only the member's own changes, so cached days may be stale. They are loaded
-    // again when they are shown.
-    eventCache.isKeptFresh = feedScope === 'account';
-    void followChanges(
-      feedScope,
-      { reloadEvents: () => eventCache.reload(), reloadProjects: async () => projectsQuery.reload() },
-      abortController.signal,
-    );
-    const reloadIfVisible = () => !document.hidden && void eventCache.reload();
-    document.addEventListener('visibilitychange', reloadIfVisible);
-    return () => {
-      abortController.abort();
-      document.removeEventListener('visibilitychange', reloadIfVisible);
-      eventCache.close();
-    };
-  }, []);
-  const days = visibleDaysFor(view, day, firstWeekday);
-  useEffect(() => {
-    const adjacentRanges = [1, -1].map((periodOffset) =>
-      visibleDaysFor(view, plusViewPeriods(view, day, periodOffset), firstWeekday),
-    );
-    eventCache.showRange({ days, includesTasks }, adjacentRanges);
-  }, [view, days.from, includesTasks]);
-  const visibleData = eventCache.visibleData.value;
-  return {
-    projects,
-    rangeData: visibleData?.days.from === days.from && visibleData.days.to === days.to ? visibleData : undefined,
-  };
-}
-
 function createEmptyDraft(timeSpan: TimeSpan, chosenProjectIds: readonly string[]): EventDraft {
   const [projectId = '0', ...otherProjectIds] = chosenProjectIds;
   return {
@@ -302,57 +258,6 @@ function runEntryShortcut(
   keyEvent.preventDefault();
   keyEvent.stopPropagation();
   shortcutAction();
-}
-
-/** Status line of the calendar: error, loading, too many events, or no events. */
-function StatusLine({
-  rangeData,
-  isFiltered,
-  entryCount,
-}: {
-  rangeData: RangeData | undefined;
-  isFiltered: boolean;
-  entryCount: number;
-}) {
-  const errorText = eventCache.errorText.value;
-  if (errorText !== undefined) {
-    return (
-      <Note tone="bad">
-        {errorText} <Button onClick={() => void eventCache.reload()}>Try again</Button>
-      </Note>
-    );
-  }
-  if (rangeData === undefined) return <ProgressBar label="Loading events" />;
-  if (rangeData.totalEvents > MAX_EVENTS_PER_RANGE && rangeData.isComplete) {
-    return (
-      <Note tone="warn">
-        {`These are ${rangeData.events.length.toLocaleString('en')} of ${rangeData.totalEvents.toLocaleString('en')} events. Choose a week or a day to see all of it.`}
-      </Note>
-    );
-  }
-  if (!rangeData.isComplete && rangeData.totalEvents > rangeData.events.length) {
-    return (
-      <p class="small soft state" role="status">
-        {`${rangeData.events.length.toLocaleString('en')} of ${rangeData.totalEvents.toLocaleString('en')} events so far…`}
-      </p>
-    );
-  }
-  if (entryCount > 0 || !rangeData.isComplete) return null;
-  if (isFiltered) {
-    return (
-      <p class="hint" role="status">
-        Nothing on these days is called so, or is of these projects.{' '}
-        <Button variant="quiet" onClick={() => updateQueryParams({ q: undefined, projects: undefined })}>
-          Show everything
-        </Button>
-      </p>
-    );
-  }
-  return (
-    <p class="hint" role="status">
-      Nothing on these days yet. Drag over some, click one, or write a line above.
-    </p>
-  );
 }
 
 type DayDialogProps = {
