@@ -136,7 +136,7 @@ test('X13 the edit form changes only what was edited; a new target gets what is 
     name: 'Old',
     headers: { 'x-gateway': 'hush-1' },
   });
-  const taken = fresh.urlOf('/taken');
+  const taken = old.urlOf('/taken');
   await owner.carillon.hooks.create({ target_url: taken, event: 'new_client' });
   await openScreen(page, `hooks/${id}`);
   await page.getByRole('link', { name: 'Edit' }).click();
@@ -150,9 +150,17 @@ test('X13 the edit form changes only what was edited; a new target gets what is 
 
   await url.fill(fresh.urlOf('/bell'));
   await page.getByLabel('Name (optional)').fill('New');
-  const sent = page.waitForRequest((request) => request.method() === 'PUT');
-  await page.getByRole('button', { name: 'Save' }).click();
-  assert.deepEqual((await sent).postDataJSON(), { target_url: fresh.urlOf('/bell'), name: 'New' });
+  const save = async () => {
+    const sent = page.waitForRequest((request) => request.method() === 'PUT');
+    await page.getByRole('button', { name: 'Save' }).click();
+    return (await sent).postDataJSON();
+  };
+  const changes = { target_url: fresh.urlOf('/bell'), name: 'New' };
+  assert.deepEqual(await save(), changes);
+  await page.getByRole('group', { name: 'Custom headers' }).getByRole('alert').getByText('must be given').waitFor();
+  await page.getByRole('button', { name: 'Replace headers' }).click();
+  await page.getByLabel('Value of header 1').fill('hush-1');
+  assert.deepEqual(await save(), { ...changes, headers: { 'x-gateway': 'hush-1' } });
   await waitForHeading(page, 'New');
   await createEvent(owner);
   const [first] = await fresh.waitForArrivals(1);

@@ -55,8 +55,8 @@ export async function subscribe(
 }
 
 /**
- * Changes a live hook (X13). Throws 401 if the key may not read what the hook reports after a change of its target or
- * its subscription, and 409 if another live hook has the new target.
+ * Changes a live hook (X13). Throws 400 if its headers would go to another origin, 401 if the key may not read what the
+ * hook reports after a change of its target or its subscription, and 409 if another live hook has the new target.
  */
 export async function changeHook(
   write: AccountWrite,
@@ -85,6 +85,7 @@ export async function changeHook(
   }
   const isNewTarget = target !== undefined && target !== row.target;
   if (isNewTarget) {
+    if (headers === undefined) requireSameOrigin(row, target);
     await write.deleteFrom('targets').where('hook_id', '=', hookId).execute();
     await reserveTarget(write, target, hookId);
   }
@@ -101,6 +102,16 @@ export async function changeHook(
   };
   writeAuditEntries(write, { action: 'hook.changed', subject: `hook ${hookId}`, detail });
   return getHook(write, caller, hookId);
+}
+
+/**
+ * Throws 400 if the stored headers of a hook would be sent to another origin: who can change the target cannot read
+ * their values, and must not learn them as the new receiver.
+ */
+function requireSameOrigin(row: { headers: string | null; target: string }, target: string): void {
+  if (row.headers === null || new URL(target).origin === new URL(row.target).origin) return;
+  const message = 'must be given with a target_url of another origin, because the stored values are secret';
+  throw invalidInput([{ field: 'headers', message }]);
 }
 
 /**

@@ -147,7 +147,7 @@ const reservedHeaderPrefixes = ['webhook-', 'content-', 'proxy-', 'sec-'];
 const headersField: Field<Readonly<Record<string, string>>, 'writable'> = {
   mode: 'writable',
   description:
-    'Further headers of its notifications, for the gateway of the target: at most 5. The values are never returned.',
+    'Further headers of its notifications, for the gateway of the target: at most 5. The values are never returned. Required with a target of another origin if the hook has headers.',
   inputSchema: {
     type: 'object',
     maxProperties: MAX_HEADERS,

@@ -22,12 +22,14 @@ export function HeaderFields({ hook, values, errorText, onChange }: HeaderFields
     const names = hook?.headers ?? [];
     const startRows = names.length === 0 ? [emptyRow] : names.map((name) => ({ name, value: '' }));
     return (
-      <div class="row">
-        <span>{names.length === 0 ? 'No headers' : names.join(', ')}</span>
-        <Button onClick={() => onChange({ headerRows: startRows })}>
-          {names.length === 0 ? 'Add header' : 'Replace headers'}
-        </Button>
-      </div>
+      <FieldGroup label="Custom headers" errorText={errorText}>
+        <div class="row">
+          <span>{names.length === 0 ? 'No headers' : names.join(', ')}</span>
+          <Button onClick={() => onChange({ headerRows: startRows })}>
+            {names.length === 0 ? 'Add header' : 'Replace headers'}
+          </Button>
+        </div>
+      </FieldGroup>
     );
   }
   const replaceRow = (index: number, changes: Partial<HeaderRow>) =>
