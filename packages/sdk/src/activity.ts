@@ -158,7 +158,7 @@ export type DeliveryFilters = PageWindow &
 export interface Deliveries extends ListMethods<Delivery, DeliveryFilters>, GetMethod<DeliveryDetail> {
   /**
    * Sends a delivery again with the same `Webhook-Id`. The outcome does not count towards the failures of the hook.
-   * Errors: `not_found`, `hook_ended`.
+   * Errors: `not_found`, `hook_ended`, `hook_disabled`.
    *
    * @example
    * ```ts

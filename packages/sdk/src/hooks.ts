@@ -209,7 +209,7 @@ export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, 
   restore(id: Id, options?: PostOptions): Promise<Hook>;
   /**
    * Immediately sends one notification whose `resource_url` is the hook itself (X1). To get the outcome, fetch the
-   * returned delivery later.
+   * returned delivery later. Errors: `not_found`, `hook_ended`, `hook_disabled`.
    *
    * @example
    * ```ts

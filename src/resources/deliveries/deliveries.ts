@@ -182,7 +182,7 @@ export async function getDelivery(
 
 /**
  * Requests one more attempt with the same delivery id (X3). It never counts as a failure. Throws 409 if the hook has
- * ended.
+ * ended or is disabled.
  */
 async function redeliver(
   write: AccountWrite,
@@ -191,13 +191,14 @@ async function redeliver(
   baseUrl: string,
 ): Promise<DeliveryRow> {
   const row = await requireVisibleDelivery(write, caller, deliveryId);
-  const liveHook = await write
+  const hook = await write
     .selectFrom('hooks')
-    .select('hooks.hook_id')
+    .select('hooks.enabled')
     .where('hooks.hook_id', '=', row.hook_id)
     .where('hooks.date_ended', 'is', null)
     .executeTakeFirst();
-  if (liveHook === undefined) throw new Problem('hook_ended');
+  if (hook === undefined) throw new Problem('hook_ended');
+  if (hook.enabled === 0) throw new Problem('hook_disabled');
   await requestRedelivery(write, { deliveryId, hookId: row.hook_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }
@@ -226,7 +227,7 @@ export function createDeliveryRoutes({ baseUrl }: { baseUrl: () => string }): re
       permission: 'hooks:write',
       status: 202,
       fields: deliveryFields,
-      problems: ['hook_ended'],
+      problems: ['hook_ended', 'hook_disabled'],
       handle: (write, caller, ids) => redeliver(write, caller, ids.delivery_id, baseUrl()),
     }),
   ];

@@ -271,7 +271,11 @@ for (const { test, testService } of everyStore) {
     await create(40);
     const { paging } = await owner.carillon.deliveries.list({ hook_id: id, state: 'pending' });
     assert.equal(paging.total_records, 40);
-    assert.equal((await carillon.call(owner, 'POST', `/v2/hooks/${id}/test`)).json.code, 'hook_disabled');
+    const [delivered] = (await owner.carillon.deliveries.list({ hook_id: id, state: 'delivered' })).data;
+    for (const path of [`hooks/${id}/test`, `deliveries/${delivered?.id}/redeliver`]) {
+      const { status, json } = await carillon.call(owner, 'POST', `/v2/${path}`);
+      assert.deepEqual([path, status, json.code], [path, 409, 'hook_disabled']);
+    }
     await target.catchUp();
     assert.equal(target.received.length, 2);
     assert.equal((await putHook(owner, id, { enabled: true })).enabled, '1');
