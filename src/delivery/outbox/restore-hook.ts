@@ -83,34 +83,64 @@ async function hasPendingTest(write: AccountWrite, hookId: number): Promise<bool
 /** Enqueues one immediate attempt of a delivery, regardless of its state, under the same `Webhook-Id` (X3). */
 export async function requestRedelivery(
   write: AccountWrite,
-  delivery: { deliveryId: number; hookId: number },
+  { deliveryId, hookId }: { deliveryId: number; hookId: number },
 ): Promise<void> {
-  await requestRedeliveries(write, delivery.hookId, [delivery.deliveryId]);
+  await lockLiveHook(write, hookId);
+  await enqueueManualAttempts(write, hookId, [deliveryId]);
 }
 
-/** Enqueues one attempt of each of these deliveries of a hook, as `requestRedelivery` does (X13). */
-export async function requestRedeliveries(
+/**
+ * Enqueues one attempt of each of these deliveries of a hook, as `requestRedelivery` does, except of those that wait for
+ * one already: however often a replay is repeated, there is at most one waiting attempt per delivery (X13). Returns the
+ * number of new attempts.
+ */
+export async function requestReplay(
   write: AccountWrite,
   hookId: number,
   deliveryIds: readonly number[],
-): Promise<void> {
-  const tx = AccountWrite.transactionOf(write);
-  // Lock the hook, so that it stays live until the commit. On an ended hook, the attempt would only be made after the
-  // hook is restored.
-  const liveHookQuery = tx.queries
+): Promise<number> {
+  await lockLiveHook(write, hookId);
+  let count = 0;
+  for (const batch of splitIntoBatches(deliveryIds, REDELIVERIES_PER_STATEMENT)) {
+    const waitingAttempts = await write
+      .selectFrom('manual_attempts')
+      .select('manual_attempts.delivery_id')
+      .where('manual_attempts.delivery_id', 'in', batch)
+      .execute();
+    const waitingIds = new Set(waitingAttempts.map(({ delivery_id }) => delivery_id));
+    const newIds = batch.filter((deliveryId) => !waitingIds.has(deliveryId));
+    if (newIds.length > 0) await enqueueManualAttempts(write, hookId, newIds);
+    count += newIds.length;
+  }
+  return count;
+}
+
+/**
+ * Locks a hook, so that it stays live until the commit, and no concurrent write enqueues attempts of its deliveries. On
+ * an ended hook, the attempts would only be made after the hook is restored.
+ */
+async function lockLiveHook(write: AccountWrite, hookId: number): Promise<void> {
+  const { queries } = AccountWrite.transactionOf(write);
+  const liveHookQuery = queries
     .selectFrom('hooks')
     .select('hook_id')
     .where('hook_id', '=', hookId)
     .where('date_ended', 'is', null);
-  if ((await withRowLocks(tx.queries, liveHookQuery).execute()).length === 0) throw new Problem('hook_ended');
-  for (const batch of splitIntoBatches(deliveryIds, REDELIVERIES_PER_STATEMENT))
-    await write
-      .insertInto(
-        'manual_attempts',
-        batch.map((deliveryId) => ({ hook_id: hookId, delivery_id: deliveryId })),
-      )
-      .execute();
-  tx.events.addManualAttempts([hookId]);
+  if ((await withRowLocks(queries, liveHookQuery).execute()).length === 0) throw new Problem('hook_ended');
+}
+
+async function enqueueManualAttempts(
+  write: AccountWrite,
+  hookId: number,
+  deliveryIds: readonly number[],
+): Promise<void> {
+  await write
+    .insertInto(
+      'manual_attempts',
+      deliveryIds.map((deliveryId) => ({ hook_id: hookId, delivery_id: deliveryId })),
+    )
+    .execute();
+  AccountWrite.transactionOf(write).events.addManualAttempts([hookId]);
 }
 
 const REDELIVERIES_PER_STATEMENT = 1_000;

@@ -34,6 +34,9 @@ export function selectFinalizedDeliveries(view: AccountView) {
     ]);
 }
 
+/** Number of ids in a bucket, see `DELIVERY_ID_BUCKET_SQL`. */
+export const DELIVERY_BUCKET_SIZE = 8_192;
+
 /**
  * SQL for the bucket of 8,192 ids that contains a finalized delivery. The index `settled_by_hook` has exactly this
  * expression.

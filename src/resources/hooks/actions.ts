@@ -1,7 +1,7 @@
 import { writeAuditEntries } from '../../audit/actions.ts';
 import { changeSettings } from '../../delivery/outbox/change-settings.ts';
 import { type EnqueueHookAlerts, endHooks } from '../../delivery/outbox/end-hooks.ts';
-import { requestRedeliveries, requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
+import { requestReplay, requestTest, restoreHook } from '../../delivery/outbox/restore-hook.ts';
 import { insertSubscriptions, replaceSubscriptions } from '../../delivery/outbox/subscriptions.ts';
 import { normalizeTarget } from '../../delivery/transport/ssrf-guard.ts';
 import { formatTimestamp } from '../../http/fields/dates.ts';
@@ -12,7 +12,7 @@ import { invalidInput, notFound, Problem } from '../../problems.ts';
 import { hashTarget } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
-import { buildFinalizedOfHookCondition } from '../deliveries/select-deliveries.ts';
+import { findDeliveriesOfInterval } from '../deliveries/deliveries-of-interval.ts';
 import { getUser } from '../users/users.ts';
 import { type HookInput, requireReadable, requireValidScope, resolveEvents } from './check-subscription.ts';
 import { findAccessibleHook, getHook, type HookRow } from './read-hooks.ts';
@@ -115,8 +115,8 @@ function requireSameOrigin(row: { headers: string | null; target: string }, targ
 }
 
 /**
- * Sends the finalized deliveries of a live hook again whose occurrences became pending in a time interval (X13).
- * Returns their number. Throws 400 if there are too many.
+ * Sends the finalized deliveries of a live hook again whose occurrences became pending in a time interval (X13), except
+ * those that wait for such an attempt already. Returns their number. Throws 400 if there are too many.
  */
 export async function replayHook(
   write: AccountWrite,
@@ -130,28 +130,16 @@ export async function replayHook(
   if (row.date_ended !== null) throw new Problem('hook_ended');
   if (row.enabled === 0) throw new Problem('hook_disabled');
   requireReadable(caller, row);
-  const deliveries = await write
-    .selectFrom('finalized_deliveries')
-    .where(buildFinalizedOfHookCondition(write, row.user_id, hookId))
-    .where('finalized_deliveries.position', 'is not', null)
-    .where('finalized_deliveries.created_at', '>=', from)
-    .where('finalized_deliveries.created_at', '<', to + 1_000)
-    .select('finalized_deliveries.delivery_id')
-    .orderBy('finalized_deliveries.delivery_id')
-    .limit(MAX_REPLAYED_DELIVERIES + 1)
-    .execute();
-  if (deliveries.length > MAX_REPLAYED_DELIVERIES) {
+  const interval = { userId: row.user_id, hookId, from, until: to + 1_000 };
+  const deliveryIds = await findDeliveriesOfInterval(write, interval, MAX_REPLAYED_DELIVERIES + 1);
+  if (deliveryIds.length > MAX_REPLAYED_DELIVERIES) {
     const message = `must be earlier: the interval has more than ${MAX_REPLAYED_DELIVERIES} deliveries`;
     throw invalidInput([{ field: 'to', message }]);
   }
-  await requestRedeliveries(
-    write,
-    hookId,
-    deliveries.map(({ delivery_id }) => delivery_id),
-  );
-  const detail = { from: formatTimestamp(from), to: formatTimestamp(to), deliveries: deliveries.length };
+  const deliveries = await requestReplay(write, hookId, deliveryIds);
+  const detail = { from: formatTimestamp(from), to: formatTimestamp(to), deliveries };
   writeAuditEntries(write, { action: 'hook.replayed', subject: `hook ${hookId}`, detail });
-  return { hook_id: hookId, deliveries: deliveries.length };
+  return { hook_id: hookId, deliveries };
 }
 
 const MAX_REPLAYED_DELIVERIES = 10_000;

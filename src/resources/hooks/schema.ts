@@ -194,7 +194,7 @@ export const hookInputFields = {
 /** Response fields of a replay (X13). */
 export const replayFields = {
   hook_id: ownRecordId('Identifier of the hook.'),
-  deliveries: readOnlyInteger('The number of deliveries that are sent again.'),
+  deliveries: readOnlyInteger('The number of deliveries that are sent again, without those that wait for it already.'),
 };
 
 /** Input fields of a replay. */
