@@ -14,7 +14,13 @@ import type { AccountWrite } from '../../store/account-scope.ts';
 import { getDelivery } from '../deliveries/deliveries.ts';
 import { findDeliveriesOfInterval } from '../deliveries/deliveries-of-interval.ts';
 import { getUser } from '../users/users.ts';
-import { type HookInput, requireReadable, requireValidScope, resolveEvents } from './check-subscription.ts';
+import {
+  type HookInput,
+  requirePermittedScope,
+  requireReadable,
+  requireValidScope,
+  resolveEvents,
+} from './check-subscription.ts';
 import { findAccessibleHook, getHook, type HookRow } from './read-hooks.ts';
 import type { hookInputFields, replayFields, replayInputFields } from './schema.ts';
 
@@ -77,12 +83,12 @@ export async function changeHook(
     // A scope without a project takes the project away.
     project_id: input.project_id ?? (input.scope === undefined || input.scope === 'project' ? row.project_id : 0),
   };
-  const changesSubscription = changesEvents || input.scope !== undefined || input.project_id !== undefined;
+  const changesScope = input.scope !== undefined || input.project_id !== undefined;
+  const changesSubscription = changesEvents || changesScope;
   if (changesSubscription || target !== undefined) requireReadable(caller, subscription);
-  if (changesSubscription) {
-    await requireValidScope(write, subscription, { role: (await getUser(write, row.user_id)).role });
-    await replaceSubscriptions(write, subscription);
-  }
+  // A hook whose project was deleted can still be changed.
+  if (changesScope) await requireValidScope(write, subscription, await getUser(write, row.user_id));
+  if (changesSubscription) await replaceSubscriptions(write, subscription);
   const isNewTarget = target !== undefined && target !== row.target;
   if (isNewTarget) {
     if (headers === undefined) requireSameOrigin(row, target);
@@ -178,7 +184,10 @@ export async function unsubscribe(
   if ((await endHooks(write, [hookId], 'deleted', enqueueAlerts)).length === 0) throw notFound();
 }
 
-/** Makes an ended hook live again under its id, and enqueues the deliveries that it missed (X1). */
+/**
+ * Makes an ended hook live again under its id, and enqueues the deliveries that it missed (X1). Its project may have been
+ * deleted: then these include the deletion, and the hook can be changed to another project.
+ */
 export async function restoreEndedHook(
   write: AccountWrite,
   caller: Caller,
@@ -188,7 +197,7 @@ export async function restoreEndedHook(
   const row = await write.selectFrom('hooks').selectAll('hooks').where('hooks.hook_id', '=', hookId).executeTakeFirst();
   if (row === undefined || row.user_id !== caller.userId || row.date_ended === null) throw notFound();
   requireReadable(caller, row);
-  await requireValidScope(write, row, caller);
+  requirePermittedScope(row.scope, caller);
   await reserveTarget(write, row.target, hookId);
   await restoreHook(write, row);
   await requireWithinHookQuota(write, maxLiveHooks);

@@ -70,7 +70,23 @@ export async function requireValidScope(
     throw invalidInput([{ field: 'project_id', message: 'is required with scope project' }]);
   if (scope !== 'project' && project_id !== 0)
     throw invalidInput([{ field: 'project_id', message: 'is allowed with scope project only' }]);
+  requirePermittedScope(scope, user);
+  if (scope === 'project') await requireProject(view, project_id);
+}
+
+/** Throws 401 if a hook of this user may not have the scope. */
+export function requirePermittedScope(scope: string, user: Pick<Caller, 'role'>): void {
   if (scope === 'account' && !isAdmin(user))
     throw new Problem('not_permitted', { detail: 'Only hooks of admins can have the scope account.' });
-  if (scope === 'project') await requireRecord(view, 'project', project_id);
+}
+
+/** Throws 404 for an unknown project. It names the field: otherwise, the hook itself would seem to be unknown. */
+async function requireProject(view: AccountView, projectId: number): Promise<void> {
+  const [field, message] = ['project_id', 'must be the id of a project'];
+  try {
+    await requireRecord(view, 'project', projectId);
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'not_found')) throw error;
+    throw new Problem('not_found', { detail: `${field}: ${message}`, errors: [{ field, message }] });
+  }
 }

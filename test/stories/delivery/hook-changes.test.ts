@@ -5,6 +5,7 @@ import { everyStore } from '../../kit/service/stores.ts';
 
 for (const { test, testService } of everyStore) {
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' } });
+  const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   let accountCount = 0;
 
   /** Creates an account with an owner, an admin and a member. */
@@ -40,5 +41,35 @@ for (const { test, testService } of everyStore) {
     assert.equal((await elsewhere.waitForArrivals(1))[0]?.headers['x-gateway'], undefined);
     // Without headers, nothing is secret.
     assert.equal((await put({ target_url: gateway.url })).status, 200);
+  });
+
+  test('X11 X13 a hook whose project was deleted can be changed and restored, and an unknown project is named', async (t) => {
+    const { owner } = await createTeam();
+    const target = await startTarget(t);
+    const gone = await owner.carillon.projects.create({ project_name: 'Gone' });
+    const kept = await owner.carillon.projects.create({ project_name: 'Kept' });
+    const kinds = ['new_event', 'deleted_project'] as const;
+    const subscription = { events: kinds, scope: 'project', project_id: gone.project_id } as const;
+    const { id } = await owner.carillon.hooks.create({ target_url: target.url, ...subscription });
+    const put = (body: Record<string, unknown>) => carillon.call(owner, 'PUT', `/v2/hooks/${id}`, body);
+    await owner.carillon.hooks.delete(id);
+    await owner.carillon.projects.delete(gone.project_id);
+    await owner.carillon.hooks.restore(id);
+    const [missed] = await target.waitForArrivals(1);
+    assert.equal(missed?.headers['webhook-event'], 'deleted_project');
+
+    for (const body of [{ name: 'N' }, { enabled: 1 }, { target_url: target.urlOf('/2') }, { events: ['new_event'] }])
+      assert.equal((await put(body)).status, 200, JSON.stringify(body));
+    const errors = [{ field: 'project_id', message: 'must be the id of a project' }];
+    const created = { target_url: target.urlOf('/3'), ...subscription };
+    for (const { status, json } of [
+      await put({ project_id: gone.project_id }),
+      await put({ scope: 'project' }),
+      await carillon.call(owner, 'POST', '/v2/hooks', created),
+    ])
+      assert.deepEqual([status, json.code, json.errors], [404, 'not_found', errors]);
+    assert.equal((await put({ project_id: kept.project_id })).status, 200);
+    await owner.carillon.events.create({ ...event, project_id: kept.project_id });
+    await target.waitForArrivals(2);
   });
 }
