@@ -186,7 +186,7 @@ export const mutations: readonly Mutation[] = [
   {
     description: 'restoring a hook enqueues again the last occurrence before its end',
     file: 'src/delivery/outbox/restore-hook.ts',
-    changes: [['firstPosition: (endedPosition ?? 0) + 1', 'firstPosition: endedPosition ?? 0']],
+    changes: [['firstPosition: endedPosition + 1', 'firstPosition: endedPosition']],
     caughtBy: {
       file: 'test/stories/operations/restore.test.ts',
       name: 'X1 a hook can be restored after any reason, and ended again',

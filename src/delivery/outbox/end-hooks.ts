@@ -19,7 +19,7 @@ export async function endHooks(
 
 /**
  * Ends the hooks of a user that report the whole account, because the user is no admin any more (X11). Such hooks that
- * have ended already do not report later what they missed.
+ * have ended already keep their reason. None of them reports later what it missed.
  */
 export async function endHooksAfterRoleLoss(
   write: AccountWrite,
@@ -37,7 +37,7 @@ export async function endHooksAfterRoleLoss(
   await endHooks(write, liveHookIds, 'role_lost', enqueueAlerts);
   await write
     .updateTable('hooks')
-    .set({ ended_reason: 'role_lost' })
+    .set({ ended_position: null })
     .where('user_id', '=', userId)
     .where('scope', '=', 'account')
     .execute();

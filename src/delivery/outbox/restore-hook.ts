@@ -9,8 +9,10 @@ import { buildReportedCondition, insertSubscriptions, type SubscribedHook } from
 
 /** The columns of an ended hook that its restoration needs. */
 type EndedHook = SubscribedHook & {
-  readonly ended_reason: string;
-  /** The feed position of the account when the hook ended. */
+  /**
+   * The feed position of the account when the hook ended. Null if its user lost the role that it needs then or later:
+   * what it missed is not reported (X11).
+   */
   readonly ended_position: number | null;
 };
 
@@ -37,12 +39,11 @@ export async function restoreHook(write: AccountWrite, hook: EndedHook): Promise
     .execute();
   await insertSubscriptions(write, hook);
   const { queries, events } = AccountWrite.transactionOf(write);
-  // Occurrences while its user had lost the role are not reported (X11).
-  if (hook.ended_reason !== 'role_lost')
+  if (endedPosition !== null)
     await buildEnqueueMissedQuery(queries, {
       accountId: write.accountId,
       hookId,
-      firstPosition: (endedPosition ?? 0) + 1,
+      firstPosition: endedPosition + 1,
       createdAt: write.now,
       reportedCondition: buildReportedCondition(hook),
     }).execute();

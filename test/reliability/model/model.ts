@@ -36,7 +36,8 @@ export type ModelHook = {
   failures: number;
   dueAt: number | undefined;
   lastOutcome: string;
-  ended: { readonly reason: string; readonly at: string; readonly position: number } | undefined;
+  /** `position`: number of entries of the feed when it ended; undefined if it will not report what it missed. */
+  ended: { readonly reason: string; readonly at: string; readonly position: number | undefined } | undefined;
   pending: ModelOccurrence[];
   delivered: ModelOccurrence[];
 };
@@ -256,12 +257,12 @@ export class World {
     for (const hook of account.hooks) {
       if (hook.userId !== userId || hook.scope !== 'account') continue;
       if (hook.ended === undefined) this.endHook(account, hook, 'role_lost');
-      else hook.ended = { ...hook.ended, reason: 'role_lost' };
+      if (hook.ended !== undefined) hook.ended = { ...hook.ended, position: undefined };
     }
   }
 
   restoreHook(account: ModelAccount, hook: ModelHook): void {
-    const sinceEnd = hook.ended?.reason === 'role_lost' ? [] : account.feed.slice(hook.ended?.position ?? 0);
+    const sinceEnd = hook.ended?.position === undefined ? [] : account.feed.slice(hook.ended.position);
     const missed = sinceEnd.filter((one) => matchesHook(hook, one));
     Object.assign(hook, { ended: undefined, failures: 0, dueAt: undefined, pending: [...hook.pending, ...missed] });
   }

@@ -72,4 +72,40 @@ for (const { test, testService } of everyStore) {
     await owner.carillon.events.create({ ...event, project_id: kept.project_id });
     await target.waitForArrivals(2);
   });
+
+  test('X11 what happens between a demotion and a promotion is never reported; an earlier end keeps its reason', async (t) => {
+    const { owner, admin, member } = await createTeam();
+    const [wasEnded, wasLive] = [await startTarget(t), await startTarget(t)];
+    const subscribe = async (target_url: string) =>
+      (await admin.carillon.hooks.create({ target_url, events: ['new_event'], scope: 'account' })).id;
+    const [endedId, liveId] = [await subscribe(wasEnded.url), await subscribe(wasLive.url)];
+    await admin.carillon.hooks.delete(endedId);
+    const before = await owner.carillon.hooks.get(endedId);
+    await owner.carillon.users.update(admin.userId, { role: 'member' });
+    const reasons = async () => {
+      const hooks = [await owner.carillon.hooks.get(endedId), await owner.carillon.hooks.get(liveId)];
+      return hooks.map(({ ended_reason }) => ended_reason);
+    };
+    assert.deepEqual(await reasons(), ['deleted', 'role_lost']);
+    assert.deepEqual(await owner.carillon.hooks.get(endedId), before);
+    await member.carillon.events.create(event);
+    for (const id of [endedId, liveId])
+      assert.equal((await carillon.call(admin, 'POST', `/v2/hooks/${id}/restore`)).json.code, 'not_permitted');
+    await owner.carillon.users.update(admin.userId, { role: 'admin' });
+    for (const id of [endedId, liveId]) await admin.carillon.hooks.restore(id);
+    const { event_id } = await member.carillon.events.create(event);
+    for (const target of [wasEnded, wasLive]) {
+      await target.waitForArrivals(1);
+      await target.catchUp();
+      assert.deepEqual(
+        target.received.map(({ resourceUrl }) => resourceUrl.split('/').at(-1)),
+        [event_id],
+      );
+    }
+    // The next end is an ordinary one: what happens until the restoration is reported.
+    await admin.carillon.hooks.delete(endedId);
+    await member.carillon.events.create(event);
+    await admin.carillon.hooks.restore(endedId);
+    await wasEnded.waitForArrivals(2);
+  });
 }
