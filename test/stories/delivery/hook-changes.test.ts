@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after } from 'node:test';
+import { openStoreAt } from '../../kit/database/database.ts';
 import { startTarget } from '../../kit/network/target.ts';
+import { exportToFile, importFromFile } from '../../kit/service/export-import.ts';
+import { createTemporaryFolder } from '../../kit/service/service.ts';
 import { everyStore } from '../../kit/service/stores.ts';
 
-for (const { test, testService } of everyStore) {
+for (const { test, testService, database } of everyStore) {
   const carillon = await testService({ after }, { options: { retryWaits: '1h,1h' } });
   const event = { event_name: 'Launch', start_date: '20270101', due_date: '20270102' };
   let accountCount = 0;
@@ -107,5 +112,51 @@ for (const { test, testService } of everyStore) {
     await member.carillon.events.create(event);
     await admin.carillon.hooks.restore(endedId);
     await wasEnded.waitForArrivals(2);
+  });
+
+  test('X11 X13 an admin cannot let the hook of a member report the account, and a member not the own one', async (t) => {
+    const { admin, member } = await createTeam();
+    const target = await startTarget(t);
+    const { id } = await member.carillon.hooks.create({ target_url: target.url, event: 'new_event' });
+    const before = await member.carillon.hooks.get(id);
+    for (const who of [admin, member]) {
+      const { status, json } = await carillon.call(who, 'PUT', `/v2/hooks/${id}`, { scope: 'account', name: 'N' });
+      assert.deepEqual([status, json.code], [401, 'not_permitted']);
+    }
+    assert.deepEqual(await member.carillon.hooks.get(id), before);
+  });
+
+  test('X11 a hook with headers is imported disabled and without them, another one as it was', async (t) => {
+    const { owner } = await createTeam();
+    const [gateway, plain] = [await startTarget(t), await startTarget(t)];
+    const headers = { 'x-gateway': 'hush-4711' };
+    const withHeaders = await owner.carillon.hooks.create({ target_url: gateway.url, event: 'new_event', headers });
+    const without = await owner.carillon.hooks.create({ target_url: plain.url, event: 'new_event' });
+    const file = join(createTemporaryFolder(t), 'export.jsonl');
+    await exportToFile(carillon.store, file, owner.domain);
+    assert.doesNotMatch(readFileSync(file, 'utf8'), /hush/);
+
+    const newDatabase = await database(t);
+    const store = await openStoreAt(t, newDatabase);
+    await importFromFile(store, file);
+    await store.close();
+    const destination = await testService(t, { database: newDatabase, options: { retryWaits: '1h,1h' } });
+    const shownAt = async (id: string) => {
+      const { enabled, headers: names } = (await destination.call(owner, 'GET', `/v2/hooks/${id}`)).json.data;
+      return [enabled, names];
+    };
+    assert.deepEqual(
+      [await shownAt(withHeaders.id), await shownAt(without.id)],
+      [
+        ['0', []],
+        ['1', []],
+      ],
+    );
+    assert.equal((await destination.call(owner, 'POST', '/v2/events', event)).status, 201);
+    await plain.waitForArrivals(1);
+    await gateway.catchUp();
+    assert.equal(gateway.received.length, 0);
+    await destination.call(owner, 'PUT', `/v2/hooks/${withHeaders.id}`, { headers, enabled: 1 });
+    assert.equal((await gateway.waitForArrivals(1))[0]?.headers['x-gateway'], 'hush-4711');
   });
 }
