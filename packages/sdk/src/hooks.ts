@@ -131,7 +131,7 @@ export type HookInput = HookSettings & {
   readonly target_url: string;
   /** The event kind (kind of occurrence) to subscribe to. Use `events` for several kinds. */
   readonly event?: HookKind | undefined;
-  /** The event kinds to subscribe to, in place of `event`; `["*"]` for all, also for those of later versions. */
+  /** The event kinds to subscribe to, in place of `event`; `["*"]` for all, also later ones, that the key may read. */
   readonly events?: readonly (FeedKind | '*')[] | undefined;
 };
 

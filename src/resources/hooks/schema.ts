@@ -92,7 +92,8 @@ const EVENTS_REQUIREMENT = 'must be a list of different event kinds, or ["*"] fo
 
 const eventsField: Field<readonly string[] | null, 'writable'> = {
   mode: 'writable',
-  description: 'The kinds of occurrences to subscribe to, in place of `event`; `["*"]` for all, also for later ones.',
+  description:
+    'The kinds of occurrences to subscribe to, in place of `event`; `["*"]` for all, also later ones, that the key may read.',
   inputSchema: {
     type: 'array',
     items: { title: 'HookEvent', enum: [ALL_KINDS, ...occurrenceKinds] },
