@@ -1,7 +1,6 @@
 import type { CalendarEvent, Project, Task } from '../../../../packages/sdk/src/resources.ts';
 import { sanitizeColor } from '../../components/badge.tsx';
 import { compareEntries, type LayoutEntry } from './layout.ts';
-import { formatEventSpan, formatLongDay } from './locale.ts';
 import type { RangeData } from './range-cache.ts';
 import { type Day, dayOf, dayRangeOf, plusDays, timeSpanOf, toTimestamp } from './time-math.ts';
 
@@ -78,10 +77,3 @@ export function buildCalendarEntries(
 }
 
 export const isEntryOnDay = ({ days }: CalendarEntry, day: Day) => days.from <= day && days.to >= day;
-
-/** Returns the text of an entry for screen readers: type, time and project. */
-export function formatEntryLabel({ task, event, start, projectName }: CalendarEntry): string {
-  const timeText = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
-  const typeText = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
-  return `${typeText}, ${timeText}${projectName === '' ? '' : `, ${projectName}`}`;
-}

@@ -5,8 +5,6 @@ import {
   type EventCalendar,
   type RenderedEvent,
 } from '@event-calendar/build/dist/event-calendar.min.js';
-import '@event-calendar/build/dist/event-calendar.min.css';
-import './calendar-grid.css';
 import { type CalendarEntry, isEntryOnDay } from '../entries.ts';
 import { fitEntriesIntoRows } from '../layout.ts';
 import { dateLocale, firstWeekday, formatLongDay, formatViewTitle } from '../locale.ts';

@@ -1,7 +1,9 @@
 import type { EventContent, RenderedEvent } from '@event-calendar/build/dist/event-calendar.min.js';
-import { type CalendarEntry, formatEntryLabel } from '../entries.ts';
-import { formatLongDay, formatTimeOfTimestamp } from '../locale.ts';
-import { type Day, plusSeconds } from '../time-math.ts';
+import '@event-calendar/build/dist/event-calendar.min.css';
+import './calendar-grid.css';
+import type { CalendarEntry } from '../entries.ts';
+import { formatEventSpan, formatLongDay, formatTimeOfTimestamp } from '../locale.ts';
+import { type Day, dayOf, plusSeconds } from '../time-math.ts';
 
 export type GridView = 'month' | 'week' | 'day';
 
@@ -68,6 +70,13 @@ export function createEventContent(
   const isMonthView = view === 'month';
   const timeElement = createElement('time', 'time', isMonthView ? formatTimeOfTimestamp(entry.start) : timeText);
   return { domNodes: isMonthView ? [timeElement, ...titleNodes] : [...titleNodes, timeElement] };
+}
+
+/** Returns the text of an entry for screen readers: type, time and project. */
+export function formatEntryLabel({ task, event, start, projectName }: CalendarEntry): string {
+  const timeText = event === undefined ? `due ${formatLongDay(dayOf(start))}` : formatEventSpan(event);
+  const typeText = task === undefined ? '' : task.completed === '1' ? ', completed task' : ', task';
+  return `${typeText}, ${timeText}${projectName === '' ? '' : `, ${projectName}`}`;
 }
 
 export function createElement(tag: string, className: string, text = ''): HTMLElement {
