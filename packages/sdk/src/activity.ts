@@ -114,6 +114,8 @@ export type Delivery = {
   readonly event: FeedKind | 'test';
   /** The `resource_url` in the body of the notification. */
   readonly resource_url: string;
+  /** Position of the occurrence in the account's feed; `"0"` for a test of the hook. */
+  readonly cursor: string;
   /** Whether the delivery is pending, or its final state. */
   readonly state: DeliveryState;
   /** When the delivery became pending, UTC. */

@@ -30,6 +30,7 @@ export const deliveryFields = {
   hook_id: readOnlyId('The hook.'),
   event: readOnlyEnum('The kind of occurrence, or test.', [...occurrenceKinds, 'test']),
   resource_url: readOnlyText('The address of the record, as in the notification.'),
+  cursor: readOnlyDigits('The position of the occurrence in the feed; 0 for a test.'),
   state: readOnlyEnum(
     'pending; delivered; undelivered: the hook ended before; failed: a test that was not answered with 200.',
     deliveryStates,
@@ -74,6 +75,8 @@ type StoredDelivery = {
   user_id: number;
   kind: string;
   record_id: number;
+  /** Null for a test. */
+  cursor: number | null;
   date_created: number;
   date_finalized: number | null;
   state: string;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { after, type TestContext } from 'node:test';
+import type { Delivery } from '../../../packages/sdk/src/activity.ts';
 import { version } from '../../../src/version.ts';
 import { createTestClock, fixedJitterRandom } from '../../kit/clock.ts';
 import { eventually } from '../../kit/eventually.ts';
@@ -265,6 +266,7 @@ for (const { test, testService } of everyStore) {
       hook_id: id,
       event: 'new_event',
       resource_url: `${carillon.baseUrl}/v2/events/${event_id}`,
+      cursor: target.received[0]?.headers['webhook-cursor'],
       state: 'delivered',
       date_created: '2025-05-01 12:00:00',
       last_outcome: '200',
@@ -313,7 +315,7 @@ for (const { test, testService } of everyStore) {
     const list = async (who: ApiUser, query = '') => {
       const response = await carillon.call(who, 'GET', `/v2/deliveries${query}`);
       assert.equal(response.status, 200, response.text);
-      const data: { id: string; hook_id: string; state: string; date_finalized: string }[] = response.json.data;
+      const data: readonly Delivery[] = response.json.data;
       return { data, total: response.json.paging.total_records, link: response.headers.get('link') };
     };
     const states = (found: Awaited<ReturnType<typeof list>>) => found.data.map((one) => `${one.hook_id} ${one.state}`);
@@ -332,6 +334,12 @@ for (const { test, testService } of everyStore) {
       [...ids].sort((x, y) => x - y),
       'in the order in which they became pending',
     );
+    assert.deepEqual(
+      all.data.map(({ event, cursor }) => event === 'test' || cursor === '0'),
+      all.data.map(({ event }) => event === 'test'),
+      'a test has no cursor',
+    );
+    assert.equal(all.data.at(-1)?.cursor, '0');
     for (const one of all.data)
       assert.equal(one.date_finalized === NO_DATE, ['pending', 'undelivered'].includes(one.state));
 

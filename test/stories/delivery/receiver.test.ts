@@ -184,6 +184,34 @@ for (const { test, testService } of everyStore) {
     assert.deepEqual(called, eventNames(1, 9));
   });
 
+  test('X1 X11 without a stored cursor a receiver does not repeat earlier changes of a record with a pending change', async (t) => {
+    const owner = await carillon.createAccount('recurring.test');
+    const cursors: string[] = [];
+    const { on } = await restartableReceiver(t, owner, {
+      on: { changed_event: (_, { cursor }) => cursors.push(cursor) },
+    });
+    const first = await on();
+    await first.receiver.start();
+    const { event_id } = await owner.carillon.events.create(event('E'));
+    const change = (event_name: string) => owner.carillon.events.update(event_id, { event_name });
+    for (const name of eventNames(1, 3)) await change(name);
+    await eventually(() => isDelivered(owner), Boolean);
+    const handled = cursors.splice(0);
+    await first.off();
+    await change('E4');
+    await eventually(
+      () => hooksOf(owner),
+      ([hook]) => hook?.state === 'ended',
+    );
+    await change('E5');
+    const second = await on();
+    await second.receiver.start();
+    assert.deepEqual(
+      [...handled, ...cursors].map((cursor) => Number(cursor) - Number(handled[0])),
+      [0, 1, 2, 3, 4],
+    );
+  });
+
   test('C33 X1 X11 one hook reports all kinds that have no hook of an earlier version, each occurrence is handled once', async (t) => {
     const owner = await carillon.createAccount('kinds.test');
     const handled: string[] = [];

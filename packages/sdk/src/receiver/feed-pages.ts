@@ -75,27 +75,44 @@ export type InitialCursorOptions = {
  * first, so that deliveries that become pending later are after it.
  */
 export async function findInitialCursor(options: InitialCursorOptions): Promise<string> {
-  const { carillon, hooks, subscription, signal } = options;
+  const { carillon, hooks, signal } = options;
   const { next: endCursor } = await carillon.notifications.list({ after: 'latest' }, { signal });
+  const pendingCursors: number[] = [];
   const pendingOccurrenceKeys = new Set<string>();
   for (const { id, state } of hooks) {
     if (state === 'ended') continue;
     const filters = { hook_id: id, state: 'pending' } as const;
-    for await (const { event, resource_url } of carillon.deliveries.each(filters, { signal })) {
-      pendingOccurrenceKeys.add(`${event} ${resource_url}`);
+    for await (const { cursor, event, resource_url } of carillon.deliveries.each(filters, { signal })) {
+      if (event === 'test') continue;
+      if (cursor === undefined) pendingOccurrenceKeys.add(`${event} ${resource_url}`);
+      else pendingCursors.push(Number(cursor));
     }
   }
-  if (pendingOccurrenceKeys.size === 0) return endCursor;
+  if (pendingOccurrenceKeys.size > 0) {
+    const foundCursor = await findFirstCursor(options, pendingOccurrenceKeys);
+    if (foundCursor !== undefined) pendingCursors.push(foundCursor);
+  }
+  if (pendingCursors.length === 0) return endCursor;
+  // Cursors are consecutive integers, so subtracting 1 gives the cursor of the entry before.
+  const firstPendingCursor = pendingCursors.reduce((one, other) => Math.min(one, other));
+  return String(Math.min(firstPendingCursor - 1, Number(endCursor)));
+}
+
+/**
+ * Finds the cursor of the first occurrence with one of these kinds and URLs. Earlier versions of the service list
+ * deliveries without their cursor, but have only kinds that happen once to a record. The dates of deliveries would be
+ * no help: a restored hook has new deliveries of old occurrences.
+ */
+async function findFirstCursor(
+  { carillon, subscription, signal }: InitialCursorOptions,
+  occurrenceKeys: ReadonlySet<string>,
+): Promise<number | undefined> {
   const wholeFeedQuery = { feed: carillon.notifications, afterCursor: undefined, subscription };
   for await (const { data } of readFeedPages(wholeFeedQuery, { signal })) {
-    const firstPendingEntry = data.find(({ kind, resource_url }) =>
-      pendingOccurrenceKeys.has(`${kind} ${resource_url}`),
-    );
-    // Cursors are consecutive integers, so subtracting 1 gives the cursor of the entry before.
-    if (firstPendingEntry !== undefined)
-      return String(Math.min(Number(firstPendingEntry.cursor) - 1, Number(endCursor)));
+    const firstEntry = data.find(({ kind, resource_url }) => occurrenceKeys.has(`${kind} ${resource_url}`));
+    if (firstEntry !== undefined) return Number(firstEntry.cursor);
   }
-  return endCursor;
+  return undefined;
 }
 
 /**

@@ -11,7 +11,7 @@ import type { FeedKind } from '../api-types.ts';
 import type { Hook } from '../hooks.ts';
 import { apiKey, Carillon } from '../index.ts';
 import { fieldOf } from '../response-body.ts';
-import type { Subscription } from './feed-pages.ts';
+import { findInitialCursor, type Subscription } from './feed-pages.ts';
 import { createReceiver, fileState, memoryState, type ReceiverOptions } from './index.ts';
 import { reconcileHooks, targetUrlOf } from './manage-hooks.ts';
 import type { OccurrenceContext } from './occurrence-handlers.ts';
@@ -764,6 +764,38 @@ test('C20 X11 a notification of an occurrence that the feed has confirmed causes
   assert.deepEqual(await send('3', 'new_event', '/events/3'), [200, 0]);
   assert.deepEqual(called, ['1', '2', '3']);
   assert.deepEqual(await send('1', 'new_event', '/company/1'), [400, 0]);
+});
+
+test('X1 X3 the initial cursor is before the oldest pending delivery, also of services that list no cursors', async (t) => {
+  const { baseUrl, scripts, asked } = await startService(t);
+  const carillon = new Carillon({ baseUrl, auth: apiKey({ domain: 'acme.test', key: 'k' }) });
+  const changed = { kind: 'changed_event', resource_url: `${baseUrl}/v2/events/1` };
+  const created = { kind: 'new_event', resource_url: `${baseUrl}/v2/events/2` };
+  const feed = [changed, changed, created, changed, changed].map((entry, index) => ({
+    ...entry,
+    cursor: `${index + 1}`,
+  }));
+  const find = (deliveries: readonly object[]) => {
+    scripts.answer = (path, response, request) => {
+      const isLatest = new URL(baseUrl + request.url).searchParams.get('after') === 'latest';
+      if (path === '/v2/notifications') return json(response, 200, { data: isLatest ? [] : feed, next: '5' });
+      const paging = { offset: 0, limit: 1_000, total_records: deliveries.length };
+      return json(response, 200, { paging, data: deliveries.map((one, index) => ({ id: String(index + 1), ...one })) });
+    };
+    asked.length = 0;
+    const { signal } = new AbortController();
+    const hooks = [{ id: '1', state: 'live' } as Hook];
+    return findInitialCursor({ carillon, hooks, subscription: ownScope('changed_event', 'new_event'), signal });
+  };
+  const pending = ({ kind: event, ...rest }: typeof changed, cursor?: string) => ({ event, ...rest, cursor });
+  const testDelivery = { event: 'test', resource_url: `${baseUrl}/v2/hooks/1` };
+  assert.equal(await find([pending(changed, '5'), pending(changed, '4')]), '3');
+  assert.equal(asked.filter((path) => path === '/v2/notifications').length, 1, 'the feed is not searched');
+  assert.equal(await find([pending(changed, '7')]), '5', 'not after the end that was read first');
+  assert.equal(await find([{ ...testDelivery, cursor: '0' }, pending(changed, '5')]), '4');
+  assert.equal(await find([{ ...testDelivery, cursor: '0' }]), '5');
+  assert.equal(await find([testDelivery, pending(created)]), '2');
+  assert.equal(await find([testDelivery]), '5');
 });
 
 /** Reconciles the hooks of a service, and returns the requests that change something, with their bodies. */
