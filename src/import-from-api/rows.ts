@@ -187,6 +187,11 @@ export type SourceHook = {
   readonly target_url: string;
   readonly events?: unknown;
   readonly scope?: unknown;
+  readonly project_id?: unknown;
+  readonly name?: unknown;
+  readonly enabled?: unknown;
+  /** Names of its headers. A source does not show the values. */
+  readonly headers?: unknown;
 };
 
 /** Maximum number of hooks that are read from a source, so that reading ends even if the list never does. */

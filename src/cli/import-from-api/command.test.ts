@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { startTarget } from '../../../test/kit/network/target.ts';
 import { runCarillon, runCarillonJson, serve } from '../../../test/kit/service/command.ts';
 import { startScriptedSource } from '../../../test/kit/service/import-from-api.ts';
@@ -83,6 +84,86 @@ for (const { test: testOn, database, testService } of stores) {
     },
   );
 }
+
+test('X11 X13 hooks keep their kinds, name, scope and project; paused ones and ones with headers arrive disabled', async (t) => {
+  const cwd = createTemporaryFolder(t);
+  const into = `sqlite:${join(cwd, 'carillon.db')}`;
+  const target = await startTarget(t);
+  const owner = { user_id: '7', email: 'owner@old.test', role: 'owner' };
+  const hook = (path: string, rest: object) => ({
+    ...{ event: '', events: ['new_task', 'changed_task'], scope: 'own', project_id: '0', enabled: '1', headers: [] },
+    ...{ name: '', target_url: `${target.url}/${path}`, state: 'live', ...rest },
+  });
+  const { base } = await startScriptedSource(t, {
+    lists: {
+      users: [owner],
+      projects: [{ project_id: '30', user_id: '7', project_name: 'P' }],
+      hooks: [
+        hook('several', { name: "Plan's hook" }),
+        hook('one', { event: 'deleted_task', events: ['deleted_task'] }),
+        hook('paused', { enabled: '0' }),
+        hook('headers', { headers: ['authorization', 'x-gateway'] }),
+        hook('project', { events: ['*'], scope: 'project', project_id: '30' }),
+        hook('gone', { scope: 'project', project_id: '31' }),
+        hook('account', { scope: 'account' }),
+        hook('ended', { state: 'ended' }),
+      ],
+    },
+    singles: { user: owner },
+  });
+  const args = ['import', '--database', into, '--from-api', base, '--domain', 'old.test', '--key', 'k'];
+  const printed = await runCarillon(args, { cwd });
+  const create = 'carillon hooks create --domain old.test';
+  const events = "--events 'new_task,changed_task'";
+  const at = (path: string) => `--target-url '${target.url}/${path}'`;
+  const missing = `no hook: new_task,changed_task ${target.url}/gone: its project 31 is none of the imported projects`;
+  assert.deepEqual(printed.stdout.match(/^(no )?hook.*$/gm), [
+    `hook not created: ${create} ${events} --name 'Plan'\\''s hook' ${at('several')}`,
+    `hook not created: ${create} --events 'deleted_task' ${at('one')}`,
+    `hook not created: ${create} ${events} --enabled '0' ${at('paused')}`,
+    `hook not created (afterwards set its headers authorization, x-gateway, then enable it): ${create} ${events} --enabled '0' ${at('headers')}`,
+    `hook not created: ${create} --events '*' --scope 'project' --project-id '30' ${at('project')}`,
+    missing,
+    `hook not created: ${create} ${events} --scope 'account' ${at('account')}`,
+  ]);
+
+  const files = ['--report', 'second.report', '--id-map', 'second.ids'];
+  const created = await runCarillon([...args, '--as-domain', 'new.test', '--hooks', ...files], { cwd });
+  assert.deepEqual(created.stdout.match(/^(no )?hook.*$/gm), [
+    `hook: new_task,changed_task ${target.url}/several`,
+    `hook: deleted_task ${target.url}/one`,
+    `hook: new_task,changed_task ${target.url}/paused, disabled as at the source`,
+    `hook: new_task,changed_task ${target.url}/headers, disabled: set its headers authorization, x-gateway, then enable it`,
+    `hook: * ${target.url}/project`,
+    missing,
+    `hook: new_task,changed_task ${target.url}/account`,
+  ]);
+  const { baseUrl } = await serve(t, ['--database', into]);
+  const headers = { key: /^key: (.*)$/m.exec(created.stdout)?.[1] ?? '', domain: 'new.test' };
+  const list = async (path: string) => {
+    const { data } = (await (await fetch(`${baseUrl}/v2/${path}`, { headers })).json()) as { data: Hook[] };
+    return data;
+  };
+  const [project] = await list('projects');
+  assert.notEqual(project?.project_id, '30');
+  assert.deepEqual(
+    (await list('hooks')).map(({ name, events, scope, project_id, enabled }) => [
+      name,
+      String(events),
+      scope,
+      project_id,
+      enabled,
+    ]),
+    [
+      ["Plan's hook", 'new_task,changed_task', 'own', '0', '1'],
+      ['', 'deleted_task', 'own', '0', '1'],
+      ['', 'new_task,changed_task', 'own', '0', '0'],
+      ['', 'new_task,changed_task', 'own', '0', '0'],
+      ['', '*', 'project', project?.project_id, '1'],
+      ['', 'new_task,changed_task', 'account', '0', '1'],
+    ],
+  );
+});
 
 const FLAGS = { domain: 'old.test', key: 'secret-key' };
 const BASE = 'https://calendar.test';

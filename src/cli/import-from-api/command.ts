@@ -20,7 +20,7 @@ import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client
 import { readEmail } from '../input/parse-flag.ts';
 import { createProgressFromFlags, type ProgressFlags } from '../output/progress.ts';
 import { CliError, stderr } from '../output/screen.ts';
-import { createHooks } from './hooks.ts';
+import { createHooks, planHook } from './hooks.ts';
 import { formatImportResult, toResultJson } from './report.ts';
 
 /** Exit status if the account was imported, but some of its records were left out. */
@@ -56,9 +56,10 @@ export async function importFromApi(sourceAddress: string, flags: FromApiFlags):
       });
       const accountFlags = { ...flags, domain };
       const { key, token } = await issueKeyAndInvitation(accountFlags, accountResult, settings.sourceUrl);
+      const plannedHooks = sourceHooks?.map((hook) => planHook(hook, (id) => workFile.findNewId('projects', id)));
       const hookResults = flags.hooks
-        ? await createHooks(accountFlags, accountResult.ownerId, sourceHooks ?? [], readServiceConfig())
-        : sourceHooks;
+        ? await createHooks(accountFlags, accountResult.ownerId, plannedHooks ?? [], readServiceConfig())
+        : plannedHooks;
       const importResult = {
         accountResult,
         key,

@@ -1,7 +1,6 @@
 import type { ImportAccountResult, TypeComparison } from '../../import-from-api/move.ts';
-import type { SourceHook } from '../../import-from-api/rows.ts';
 import { formatCount } from '../output/progress.ts';
-import type { HookResult } from './hooks.ts';
+import type { HookResult, PlannedHook } from './hooks.ts';
 
 /** Result of an import from another service. */
 type ImportResult = {
@@ -12,7 +11,7 @@ type ImportResult = {
   readonly invitationLink: string;
   readonly paths: { readonly report: string; readonly idMap: string };
   /** Hooks of the source service; undefined if they could not be read. */
-  readonly hooks: readonly (SourceHook | HookResult)[] | undefined;
+  readonly hooks: readonly (PlannedHook | HookResult)[] | undefined;
 };
 
 /** Converts the result of an import to JSON. */
@@ -41,7 +40,7 @@ export function toResultJson({ accountResult, key, invitationLink, paths, hooks 
     id_map: renumberedTypes.length > 0 ? paths.idMap : null,
     readings: reading.readings,
     changed_in_last_reading: reading.changed ?? null,
-    hooks: hooks ?? null,
+    hooks: hooks?.map(({ input, ...hook }) => ({ ...hook, ...input })) ?? null,
   };
 }
 
@@ -107,13 +106,22 @@ function formatRemainingChanges({ reading: { changed } }: ImportAccountResult): 
  */
 function formatHooks({ hooks, accountResult }: ImportResult): string[] {
   return (hooks ?? []).map((hook) => {
-    const { event, target_url, scope = 'own' } = hook;
-    const kinds = event || String(hook.events);
-    if ('created' in hook)
-      return hook.created ? `hook: ${kinds} ${target_url}` : `no hook: ${kinds} ${target_url}: ${hook.reason}`;
-    const scopeFlag = scope === 'own' ? '' : ` --scope ${quoteForShell(String(scope))}`;
-    return `hook not created: carillon hooks create --domain ${accountResult.domain} --event${event === '' ? 's' : ''} ${quoteForShell(kinds)}${scopeFlag} --target-url ${quoteForShell(target_url)}`;
+    const { input, missing_headers, reason } = hook;
+    const hookText = `${input.event ?? input.events?.join()} ${input.target_url}`;
+    if (reason !== undefined) return `no hook: ${hookText}: ${reason}`;
+    const headerText = `set its headers ${missing_headers.join(', ')}, then enable it`;
+    const stateText = missing_headers.length > 0 ? `, disabled: ${headerText}` : ', disabled as at the source';
+    if ('created' in hook) return `hook: ${hookText}${input.enabled === '0' ? stateText : ''}`;
+    const noteText = missing_headers.length > 0 ? ` (afterwards ${headerText})` : '';
+    return `hook not created${noteText}: carillon hooks create --domain ${accountResult.domain} ${formatFlags(input)}`;
   });
+}
+
+function formatFlags({ target_url, event, events, scope, project_id, name, enabled }: PlannedHook['input']): string {
+  const flags = { event, events, scope, 'project-id': project_id, name, enabled, 'target-url': target_url };
+  return Object.entries(flags)
+    .flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag} ${quoteForShell(String(value))}`]))
+    .join(' ');
 }
 
 /** Quotes untrusted text as a single shell word. */
