@@ -6,6 +6,7 @@ import { serve as serveFetch } from '@hono/node-server';
 import express from 'express';
 import { fastify } from 'fastify';
 import { Hono } from 'hono';
+import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import type { FeedEntry } from '../../../packages/sdk/src/notifications.ts';
 import {
   createReceiver,
@@ -210,6 +211,39 @@ for (const { test, testService } of everyStore) {
       [...handled, ...cursors].map((cursor) => Number(cursor) - Number(handled[0])),
       [0, 1, 2, 3, 4],
     );
+  });
+
+  test('X11 X13 a receiver whose project is gone rejects its start and names the project, although its hook is live', async (t) => {
+    const owner = await carillon.createAccount('gone-project.test');
+    const { key: limitedKey } = await owner.carillon.keys.create({
+      label: 'limited',
+      permissions: ['hooks:read', 'hooks:write', 'events:read'],
+    });
+    const [kept, gone] = await Promise.all(
+      ['kept', 'gone'].map((project_name) => owner.carillon.projects.create({ project_name })),
+    );
+    const projectId = gone?.project_id ?? '';
+    const { on, at } = await restartableReceiver(t, owner, { scope: 'project', projectId, state: memoryState() });
+    const first = await on();
+    await first.receiver.start();
+    await first.off();
+    await owner.carillon.projects.delete(projectId);
+    const named = { code: 'not_found', message: new RegExp(`^Project ${projectId} does not exist`) };
+    const second = await on();
+    await assert.rejects(second.receiver.start(), named);
+    await second.off();
+    assert.equal((await hooksOf(owner))[0]?.state, 'live');
+    // A key that may not read projects learns it when the hook has to be changed.
+    const [hook] = await hooksOf(owner);
+    await owner.carillon.hooks.update(hook?.id ?? '', { scope: 'project', project_id: kept?.project_id });
+    const settings = {
+      carillon: new Carillon({ baseUrl: carillon.baseUrl, auth: apiKey({ domain: owner.domain, key: limitedKey }) }),
+      receiverUrl: at,
+      subscription: { kinds: ['new_event'], scope: 'project', projectId },
+      signal: new AbortController().signal,
+    } as const;
+    await assert.rejects(reconcileHooks(settings, true), named);
+    await reconcileHooks(settings, false);
   });
 
   test('C33 X1 X11 one hook reports all kinds that have no hook of an earlier version, each occurrence is handled once', async (t) => {

@@ -92,20 +92,40 @@ function planHooks({ receiverUrl = '', subscription }: ReceiverHookSettings, hoo
  */
 export async function reconcileHooks(hookSettings: ReceiverHookSettings, createsMissingHooks: boolean): Promise<void> {
   if (hookSettings.receiverUrl === undefined) return;
+  if (createsMissingHooks) await requireProject(hookSettings);
   const hooks = await findHooks(hookSettings);
   const errors: unknown[] = [];
   for (const neededHook of planHooks(hookSettings, hooks)) {
     try {
       await reconcileHook(hookSettings, neededHook, hooks, createsMissingHooks);
     } catch (error) {
-      // Ignore the error if the hook is live now: another process of the application may have repaired it concurrently.
-      const isConcurrentChange =
-        error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code);
-      const currentHooks = isConcurrentChange ? await findHooks(hookSettings) : [];
-      if (!findHooksAt(currentHooks, neededHook.targetUrl).some(isLive)) errors.push(error);
+      if (!(await isRepaired(hookSettings, neededHook, createsMissingHooks, error))) errors.push(error);
     }
   }
   if (errors.length > 0) throw errors[0];
+}
+
+/** Rejects if the project is gone: its hook stays live, but reports nothing more. Not every key may read projects. */
+async function requireProject({ carillon, subscription, signal }: ReceiverHookSettings): Promise<void> {
+  if (subscription.projectId === undefined) return;
+  try {
+    await carillon.projects.get(subscription.projectId, { signal });
+  } catch (error) {
+    if (!(error instanceof CarillonError && error.code === 'not_permitted')) nameProject(subscription)(error);
+  }
+}
+
+/** Whether another process of the application has concurrently done what failed with this error. */
+async function isRepaired(
+  hookSettings: ReceiverHookSettings,
+  { targetUrl, kinds }: NeededHook,
+  createsMissingHooks: boolean,
+  error: unknown,
+): Promise<boolean> {
+  if (!(error instanceof CarillonError && ['target_taken', 'not_found', 'hook_ended'].includes(error.code)))
+    return false;
+  const hooks = findHooksAt(await findHooks(hookSettings), targetUrl).filter(isLive);
+  return hooks.some((hook) => !createsMissingHooks || reports(hook, kinds, hookSettings.subscription));
 }
 
 async function reconcileHook(
@@ -124,7 +144,20 @@ async function reconcileHook(
   // A disabled hook waits until its owner enables it.
   else if (hook.state === 'failing' && hook.enabled !== '0') await carillon.hooks.test(hook.id, { signal });
   if (!createsMissingHooks || reports(hook, neededHook.kinds, subscription)) return;
-  await carillon.hooks.update(hook.id, toHookSettings(neededHook.kinds, subscription), { signal });
+  const change = toHookSettings(neededHook.kinds, subscription);
+  await carillon.hooks
+    .update(hook.id, change, { signal })
+    .catch(nameProject(subscription, `, or the hook ${hook.id} no longer exists`));
+}
+
+/** Returns an error handler that rethrows. The `not_found` of the service does not say that it means the project. */
+function nameProject({ scope, projectId }: Subscription, alternative = ''): (error: unknown) => never {
+  return (cause) => {
+    if (scope !== 'project' || !(cause instanceof CarillonError) || cause.code !== 'not_found') throw cause;
+    const { code, status, requestId } = cause;
+    const message = `Project ${projectId} does not exist${alternative}.`;
+    throw new CarillonError({ code, status, requestId, message, cause });
+  };
 }
 
 function toHookSettings(kinds: readonly HandledKind[], { scope, projectId }: Subscription) {
@@ -143,7 +176,7 @@ async function createHook(
   { carillon, receiverUrl = '', subscription, signal }: ReceiverHookSettings,
   { targetUrl, kinds }: NeededHook,
 ): Promise<void> {
-  const create = (input: HookInput) => carillon.hooks.create(input, { signal });
+  const create = (input: HookInput) => carillon.hooks.create(input, { signal }).catch(nameProject(subscription));
   try {
     await create({ target_url: targetUrl, ...toHookSettings(kinds, subscription) });
   } catch (error) {
