@@ -81,16 +81,28 @@ export async function fetchNotifiedRecord(
   return { resourceType, record } as NotifiedRecord;
 }
 
-/** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a record below `apiRoot`. */
-export function parseRecordUrl(
-  apiRoot: string,
-  resourceUrl: string,
-): { readonly resourceType: NotifiedRecord['resourceType']; readonly id: string } {
+/** The URL of a record of a type that this version knows. */
+type RecordAddress = { readonly resourceType: NotifiedRecord['resourceType']; readonly id: string };
+
+/** Parses the URL of a record. Throws a TypeError unless it is exactly the URL of a known record below `apiRoot`. */
+function parseRecordUrl(apiRoot: string, resourceUrl: string): RecordAddress {
+  const recordAddress = parseNotifiedUrl(apiRoot, resourceUrl);
+  if (recordAddress === undefined) throw createUrlError(apiRoot, resourceUrl);
+  return recordAddress;
+}
+
+/**
+ * Parses the URL of a record in a notification or in the feed. Returns undefined for a type of record that only later
+ * versions know. Throws a TypeError for the URL of anything else.
+ */
+export function parseNotifiedUrl(apiRoot: string, resourceUrl: string): RecordAddress | undefined {
   const { href } = new URL(resourceUrl);
   const relativePath = href.startsWith(`${apiRoot}/`) ? href.slice(apiRoot.length + 1) : '';
   const [resourceType = '', id = '', ...extraSegments] = relativePath.split('/');
-  if (!isResourceType(resourceType) || !/^\d+$/.test(id) || extraSegments.length > 0) {
-    throw new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${apiRoot}.`);
-  }
-  return { resourceType, id };
+  if (!/^[a-z_]+$/.test(resourceType) || !/^\d+$/.test(id) || extraSegments.length > 0)
+    throw createUrlError(apiRoot, resourceUrl);
+  return isResourceType(resourceType) ? { resourceType, id } : undefined;
 }
+
+const createUrlError = (apiRoot: string, resourceUrl: string) =>
+  new TypeError(`${JSON.stringify(resourceUrl)} is not the URL of a record below ${apiRoot}.`);

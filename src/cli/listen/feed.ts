@@ -1,5 +1,6 @@
 import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { FeedEntry, FeedFilters, FeedPage } from '../../../packages/sdk/src/notifications.ts';
+import { parseNotifiedUrl } from '../../../packages/sdk/src/parse-notification.ts';
 import { computeBackoffMs } from '../../async/backoff.ts';
 import type { Clock } from '../../clock.ts';
 import type { ServiceClient } from '../client/connect.ts';
@@ -62,7 +63,7 @@ export class FeedReader {
 
   /**
    * Fetches the record of an entry from the connected service, even if `resource_url` has another base URL. Returns
-   * null if the record was deleted or the key may not read it.
+   * null if the record was deleted, the key may not read it, or its type is one of later versions.
    */
   async fetchRecord(entry: FeedEntry): Promise<Record<string, unknown> | null> {
     const { carillon } = this.#client;
@@ -70,8 +71,9 @@ export class FeedReader {
     const { signal } = this.#options;
     try {
       const { service } = this.#client.connection;
-      const fetchOnce = () =>
-        carillon.fetchNotifiedRecord(`${service}/v2/${resourceType}/${recordId}`, { signal, retries: 0 });
+      const recordUrl = `${service}/v2/${resourceType}/${recordId}`;
+      if (parseNotifiedUrl(`${service}/v2`, recordUrl) === undefined) return null;
+      const fetchOnce = () => carillon.fetchNotifiedRecord(recordUrl, { signal, retries: 0 });
       return (await this.#withRetries(fetchOnce)).record;
     } catch (error) {
       if (error instanceof CarillonError && ['not_found', 'not_permitted'].includes(error.code)) return null;

@@ -1,5 +1,5 @@
 import type { FeedEntry } from '../notifications.ts';
-import { parseRecordUrl } from '../parse-notification.ts';
+import { parseNotifiedUrl } from '../parse-notification.ts';
 import { fieldOf } from '../response-body.ts';
 import { withTimeout } from '../runtime.ts';
 import type { SignedRequest } from './verify-signature.ts';
@@ -79,6 +79,8 @@ export function createNotificationHandler({
     }
     const notified = parseBody(body);
     if (notified === undefined) return createTextResponse(400, 'The body names no record of the service.');
+    // A hook for all kinds also reports types of records of later versions. The feed sync skips them.
+    if (notified.resourceType === undefined) return createTextResponse(200, 'This type of record is skipped.');
     // A test notification names the hook itself (X1).
     if (notified.resourceType === 'hooks') return createTextResponse(200, 'Test received.');
     // The headers are not signed. They are hints: the feed has confirmed them if this occurrence was handled.
@@ -89,11 +91,11 @@ export function createNotificationHandler({
     return catchUpAndRespond(signedRequest.id);
   }
 
-  /** Returns the URL and the type of the record that a body names; undefined if this service did not send the body. */
+  /** Returns the URL of the record that a body names, and its type if it is known; undefined if this service did not send the body. */
   function parseBody(body: string) {
     try {
       const resourceUrl = String(fieldOf(JSON.parse(body), 'resource_url'));
-      return { resourceUrl, ...parseRecordUrl(apiRoot, resourceUrl) };
+      return { resourceUrl, resourceType: parseNotifiedUrl(apiRoot, resourceUrl)?.resourceType };
     } catch (error) {
       onError(error);
       return undefined;

@@ -56,7 +56,7 @@ export type OccurrenceHandler<K extends HandledKind> = (
 
 /**
  * Handlers by event kind. The handler `*` gets the occurrences of all kinds that have no handler of their own, also of
- * kinds that later versions of the service add.
+ * kinds that later versions of the service add. It does not get types of records that this version does not know.
  */
 export type HandlersByKind = { readonly [K in HandledKind]?: OccurrenceHandler<K> | undefined };
 

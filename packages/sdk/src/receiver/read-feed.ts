@@ -1,7 +1,7 @@
 import type { Carillon } from '../carillon.ts';
 import { CarillonError } from '../errors.ts';
 import type { FeedEntry } from '../notifications.ts';
-import { parseRecordUrl } from '../parse-notification.ts';
+import { parseNotifiedUrl } from '../parse-notification.ts';
 import { findInitialCursor, readFeedPages } from './feed-pages.ts';
 import { findHooks, type ReceiverHookSettings, reconcileHooks } from './manage-hooks.ts';
 import {
@@ -80,7 +80,7 @@ async function handleEntriesAfter(deps: FeedSyncDeps, afterCursor: string | unde
   }
 }
 
-/** Handles an entry of the feed. Returns whether there is a handler for its kind. */
+/** Handles an entry of the feed. Returns whether there is a handler for its kind, and its type of record is known. */
 async function handleEntry(
   { carillon, apiRoot, handlers, hookSettings, signal }: FeedSyncDeps,
   entry: FeedEntry,
@@ -89,7 +89,7 @@ async function handleEntry(
   const handledKind = kinds.find((kind) => kind === entry.kind) ?? kinds.find((kind) => kind === ANY_KIND);
   if (handledKind === undefined) return false;
   // Parsing throws for a URL of another service, so that the key is sent only to this service.
-  parseRecordUrl(apiRoot, entry.resource_url);
+  if (parseNotifiedUrl(apiRoot, entry.resource_url) === undefined) return false;
   await callOccurrenceHandler(handlers, handledKind, createOccurrenceContext(entry, carillon, signal));
   return true;
 }
