@@ -99,7 +99,8 @@ export class Forwarder {
 
 /** Returns the headers that describe the occurrence, as those of a hook do (X11), as alternating names and values. */
 function createOccurrenceHeaders({ kind, cursor, fields }: FeedEntry): readonly string[] {
-  const fieldHeaders = kind.startsWith('changed_') ? ['webhook-fields', fields.join()] : [];
+  // Earlier versions of the service have no fields in the feed.
+  const fieldHeaders = kind.startsWith('changed_') && fields !== undefined ? ['webhook-fields', fields.join()] : [];
   return ['webhook-event', kind, 'webhook-cursor', cursor, ...fieldHeaders];
 }
 

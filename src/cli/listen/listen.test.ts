@@ -11,10 +11,11 @@ import { createTestClock } from '../../../test/kit/clock.ts';
 import { createTemporaryFolder } from '../../../test/kit/service/service.ts';
 import type { AttemptOutcome } from '../../delivery/dispatcher/retry-policy.ts';
 import type { AttemptRequest, SendAttempt } from '../../delivery/transport/attempt.ts';
+import type { ServiceClient } from '../client/connect.ts';
 import { addListenCommand } from '../client/listen.ts';
 import { CliError, Output, type OutputSink } from '../output/screen.ts';
 import { getDefaultCursorPath, readFeedPosition, saveFeedPosition } from './cursor-file.ts';
-import { pause } from './feed.ts';
+import { FeedReader, pause } from './feed.ts';
 import { createWebhookId, Forwarder } from './forward.ts';
 import { readListenSettings } from './options.ts';
 import { type HandledOccurrence, printOccurrence } from './print.ts';
@@ -170,6 +171,22 @@ test('X11 the headers describe the occurrence as those of a hook do', async () =
   await made.forward({ ...entry, kind: 'changed_task', fields: ['notes', 'progress'] });
   const described = ['webhook-event', 'changed_task', 'webhook-cursor', '42', 'webhook-fields', 'notes,progress'];
   assert.deepEqual(orders[0]?.headers, described);
+});
+
+test('X14 an entry of an earlier service, without fields, is forwarded', async () => {
+  const { orders, made } = createForwarder([answered(200)]);
+  const { fields: _, ...earlierEntry } = entry;
+  await made.forward({ ...earlierEntry, kind: 'changed_task' } as FeedEntry);
+  assert.deepEqual(orders[0]?.headers, ['webhook-event', 'changed_task', 'webhook-cursor', '42']);
+});
+
+test('X14 an entry of a later service, with a type of record that this version does not know, has no record', async () => {
+  const nothing = () => undefined;
+  const client = { connection: { service: 'http://a.test' }, carillon: {} } as ServiceClient;
+  const { signal } = new AbortController();
+  const hooks = { onUnreachable: nothing, onReachable: nothing };
+  const reader = new FeedReader(client, { filters: {}, signal, clock: createTestClock(), ...hooks });
+  assert.equal(await reader.fetchRecord({ ...entry, resource_url: 'http://a.test/v2/invoices/1' }), null);
 });
 
 test('X8 with a secret the request is signed like that of a hook', async () => {
