@@ -195,7 +195,7 @@ test('X14 with the scope of a project, only the selected events in it start a wo
   await deactivate(made);
 });
 
-test('X14 a changed scope replaces the hook; the scope of the account needs an admin; no event is an error', async () => {
+test('X13 X14 a changed scope changes the hook; the scope of the account needs an admin; no event is an error', async () => {
   const { apiKey: apiKeyOfMember, project_id } = await createTeam();
   const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' });
   await activate(made);
@@ -208,15 +208,13 @@ test('X14 a changed scope replaces the hook; the scope of the account needs an a
     made.node.parameters = { ...made.node.parameters, scope, projectId: { __rl: true, mode: 'id', value } };
     assert.equal(await activate(made), false, scope);
   }
-  assert.deepEqual(
-    (await hooksOf(made)).map((hook) => [hook.state, hook.scope, hook.project_id]),
-    [
-      ['ended', 'own', '0'],
-      ['ended', 'account', '0'],
-      ['ended', 'project', project_id],
-      ['live', 'project', other.project_id],
-    ],
-  );
+  const listHooks = async () => (await hooksOf(made)).map((hook) => [hook.state, hook.scope, hook.project_id]);
+  assert.deepEqual(await listHooks(), [['live', 'project', other.project_id]]);
+  // A project that is gone is an error, and the hook stays as it is.
+  const gone = { __rl: true, mode: 'id', value: '999999' };
+  made.node.parameters = { ...made.node.parameters, projectId: gone };
+  await assert.rejects(activate(made));
+  assert.deepEqual(await listHooks(), [['live', 'project', other.project_id]]);
   await deactivate(made);
   const theirs = createTeamWorkflow({ events: ['new_event'], scope: 'account' }, { apiKey: apiKeyOfMember });
   await assert.rejects(activate(theirs), /Only hooks of admins can have the scope account/);
@@ -354,6 +352,80 @@ test('X1 a hook that ended while n8n was down is restored at the next start, and
   const { items } = (await host.waitForResults(count + 4))[count + 3] ?? {};
   assert.deepEqual(items?.[0]?.record, task);
   await deactivate(made);
+});
+
+test('X13 a workflow changed to more events keeps what is pending; an ended hook is replaced', async () => {
+  const { hooks, events, deliveries } = service.carillon;
+  const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' });
+  await activate(made);
+  const [hook] = await hooksOf(made);
+  const id = hook?.id ?? '';
+  await hooks.update(id, { enabled: 0 });
+  const { event_id } = await events.create(launch);
+  made.node.parameters.events = ['new_event', 'changed_event'];
+  assert.equal(await activate(made), false);
+  const count = host.webhookResults.length;
+  await hooks.update(id, { enabled: 1 });
+  const { items } = (await host.waitForResults(count + 1))[count] ?? {};
+  assert.deepEqual(
+    items?.map(({ kind, record_id }) => [kind, record_id]),
+    [['new_event', event_id]],
+  );
+  const { data } = await eventually(
+    () => deliveries.list({ hook_id: id }),
+    (page) => page.data.every(({ state }) => state === 'delivered'),
+  );
+  assert.equal(data.length, 1);
+  const listEvents = async () => (await hooksOf(made)).map((one) => [one.state, one.events.join()]);
+  assert.deepEqual(await listEvents(), [['live', 'new_event,changed_event']]);
+
+  await hooks.delete(id);
+  made.node.parameters.events = ['new_event'];
+  assert.equal(await activate(made), false);
+  assert.deepEqual(await listEvents(), [
+    ['ended', 'new_event,changed_event'],
+    ['live', 'new_event'],
+  ]);
+  await deactivate(made);
+});
+
+test('X14 on an earlier version of the service, a workflow with one event has a hook of this kind', async (t) => {
+  const calls: string[] = [];
+  let hook: IDataObject | undefined;
+  const earlier = await startForeignServer(t, async (response) => {
+    const { method, url = '' } = response.req;
+    calls.push(`${method} ${url}`);
+    const answer = (status: number, body: object) => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    };
+    if (method === 'GET' && url === '/v2/hooks/7' && hook !== undefined) return answer(200, { data: hook });
+    if (method === 'GET') return answer(404, {});
+    if (method === 'DELETE') {
+      hook = undefined;
+      return answer(200, {});
+    }
+    const { target_url, event } = JSON.parse((await response.req.toArray()).join(''));
+    if (event === undefined)
+      return answer(400, { message: 'no', errors: [{ field: 'event', message: 'is required' }] });
+    hook = { id: '7', target_url, event, state: 'live' };
+    return answer(201, { id: '7' });
+  });
+  const made = createTeamWorkflow({ events: ['new_event'], scope: 'own' }, { baseUrl: earlier.url });
+  assert.equal(await activate(made), false);
+  assert.equal(await activate(made), true);
+  assert.equal(hook?.event, 'new_event');
+  made.node.parameters.events = ['new_task'];
+  assert.equal(await activate(made), false);
+  assert.deepEqual([hook?.event, calls.filter((call) => call.startsWith('PUT'))], ['new_task', []]);
+  for (const parameters of [{ events: ['new_task', 'new_event'] }, { scope: 'account' }]) {
+    const impossible = createTeamWorkflow(
+      { events: ['new_task'], scope: 'own', ...parameters },
+      { baseUrl: earlier.url },
+    );
+    await assert.rejects(activate(impossible));
+  }
+  await deactivate(made);
+  assert.equal(hook, undefined);
 });
 
 test('a workflow changed to another kind has one hook, of the new kind', async () => {
