@@ -14,8 +14,12 @@ import {
 
 /** Maximum number of example records that the editor shows for a trigger. */
 const MAX_EXAMPLES = 3;
-/** Number of entries of the feed from which the newest are taken as examples. */
+/** Number of entries of the feed that are searched for examples at a time, from the newest backwards. */
 const FEED_PAGE_SIZE = 1_000;
+/** Maximum number of such searches. Zapier waits 30 seconds. */
+const MAX_FEED_PAGES = 10;
+/** Maximum number of hooks that are searched for one with a target. */
+const MAX_HOOKS = 10_000;
 /** Number of records per page of a list from which the user chooses an id. */
 const CHOICES_PAGE_SIZE = 100;
 
@@ -112,7 +116,7 @@ function readScope({ inputData }: Bundle): { scope: string; project_id?: string 
   return scope === 'project' ? { scope, project_id: String(inputData.project_id) } : { scope };
 }
 
-type Hook = { id: string; events: string[]; scope: string; project_id: string; target_url: string; state: string };
+type Hook = { id: string; events: string[]; scope: string; project_id: string; target_url: string };
 
 async function subscribe(z: ZObject, bundle: Bundle, { name }: Kind): Promise<{ id: string }> {
   const url = `${apiRootOf(z, bundle)}/hooks`;
@@ -121,11 +125,10 @@ async function subscribe(z: ZObject, bundle: Bundle, { name }: Kind): Promise<{ 
   if (answer.status === 201) return answer.data;
   // 409: another hook has this target (C12). If that hook belongs to this user, Zapier has repeated the call because it
   // missed the first response.
-  const { data } = await z.request({ url });
   const { target_url, scope, project_id = '0' } = wanted;
-  const ownHook = (data.data as Hook[]).find(
+  const lists = ['live', 'failing'].map((state) => fetchRecords(z, url, { state, limit: MAX_HOOKS }));
+  const ownHook = ((await Promise.all(lists)).flat() as Hook[]).find(
     (hook) =>
-      hook.state !== 'ended' &&
       hook.target_url === target_url &&
       hook.events.join() === name &&
       hook.scope === scope &&
@@ -221,11 +224,33 @@ async function fetchExamples(z: ZObject, bundle: Bundle, kind: Kind): Promise<Za
       ...(project_id === undefined || !isListedByProject ? {} : { project_id }),
     });
   }
-  const params = { kind: name, scope, limit: FEED_PAGE_SIZE, ...(project_id === undefined ? {} : { project_id }) };
-  const { data } = await z.request({ url: `${apiRootOf(z, bundle)}/notifications`, params });
-  const newestEntries = (data.data as Notification[]).slice(-MAX_EXAMPLES).reverse();
+  const filters = { kind: name, scope, ...(project_id === undefined ? {} : { project_id }) };
+  const newestEntries = await fetchNewestEntries(z, `${apiRootOf(z, bundle)}/notifications`, filters);
   const examples = newestEntries.map((entry) => fetchNotifiedRecord(z, bundle, kind, entry));
   return (await Promise.all(examples)).flat();
+}
+
+/**
+ * Returns the newest entries of the feed, newest first. The feed can only be read forwards, so each search begins one
+ * page earlier. Cursors are consecutive integers.
+ */
+async function fetchNewestEntries(z: ZObject, url: string, filters: Record<string, string>): Promise<Notification[]> {
+  const end = await z.request({ url, params: { ...filters, after: 'latest' } });
+  let entries: Notification[] = [];
+  let before = Number(end.data.next);
+  for (let page = 0; page < MAX_FEED_PAGES && before > 0 && entries.length < MAX_EXAMPLES; page += 1) {
+    const params = { ...filters, limit: FEED_PAGE_SIZE };
+    const after = before - FEED_PAGE_SIZE;
+    let answer = await z.request({ url, params: { ...params, after: Math.max(after, 0) }, ...expectStatuses(410) });
+    // 410: entries after the cursor are no longer stored. The oldest stored entry is on this page.
+    const isOldestPage = answer.status === 410;
+    if (isOldestPage) answer = await z.request({ url, params });
+    const pageEnd = before;
+    const found = (answer.data.data as Notification[]).filter(({ cursor }) => Number(cursor) <= pageEnd);
+    entries = [...found, ...entries];
+    before = isOldestPage ? 0 : after;
+  }
+  return entries.slice(-MAX_EXAMPLES).reverse();
 }
 
 type ListQuery = Readonly<Record<string, string | number>> & { readonly limit: number };

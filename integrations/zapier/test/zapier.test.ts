@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import zapier, { type Bundle, type ZObject } from 'zapier-platform-core';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { occurrenceKinds } from '../../../src/delivery/outbox/event-kinds.ts';
@@ -205,6 +205,81 @@ test('C12 a repeated subscription keeps its hook; a target of another user is re
   const theirs = { authData: member, targetUrl: target.urlOf('/twice') };
   await assert.rejects(run(operation('triggers', 'new_event').performSubscribe, theirs), /Another hook has/);
   await service.carillon.hooks.delete(id);
+});
+
+/** Starts a service that answers as a function of the path and the query says. */
+async function startScripted(
+  t: TestContext,
+  respond: (url: URL, method: string) => readonly [status: number, body: object, headers?: Record<string, string>],
+) {
+  const asked: string[] = [];
+  const server = createServer(({ url: address = '/', method = '' }, response) => {
+    asked.push(address);
+    const url = new URL(address, 'http://service');
+    const [status, body, headers = {}] = respond(url, method);
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close().closeAllConnections());
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { asked, baseUrl, authData: { ...authData, baseUrl } };
+}
+
+test('X2 the examples are the newest of a long feed, also if they are few or the feed begins in between', async (t) => {
+  const feed = { last: 25_000, oldest: 1, places: [] as readonly number[] };
+  const scripted = await startScripted(t, ({ pathname, searchParams }) => {
+    if (pathname.startsWith('/v2/events/')) return [200, { data: { event_id: pathname.slice(11) } }];
+    const after = searchParams.get('after');
+    if (after === 'latest') return [200, { data: [], next: String(feed.last) }];
+    if (after !== null && Number(after) < feed.oldest - 1) return [410, { code: 'cursor_gone', message: '' }];
+    const data = feed.places
+      .filter((place) => place > Number(after ?? 0))
+      .slice(0, Number(searchParams.get('limit')))
+      .map((place) => ({ cursor: String(place), fields: [], resource_url: `${scripted.baseUrl}/v2/events/${place}` }));
+    return [200, { data, next: String(feed.last) }];
+  });
+  const list = async (last: number, oldest: number, places: readonly number[]) => {
+    Object.assign(feed, { last, oldest, places });
+    scripted.asked.length = 0;
+    const examples = await run(operation('triggers', 'changed_event').performList, { authData: scripted.authData });
+    return examples.map(({ event_id }) => Number(event_id));
+  };
+  const every = (step: number) => Array.from({ length: 25_000 / step }, (_, index) => (index + 1) * step);
+  assert.deepEqual(await list(25_000, 1, every(1)), [25_000, 24_999, 24_998]);
+  assert.deepEqual(await list(25_000, 1, every(5)), [25_000, 24_995, 24_990]);
+  assert.deepEqual(await list(25_000, 1, [3, 22_500, 23_100, 23_200, 23_300]), [23_300, 23_200, 23_100]);
+  assert.deepEqual(await list(25_000, 1, [3]), [], 'only the last 10,000 are searched');
+  assert.ok(scripted.asked.length <= 11, String(scripted.asked.length));
+  assert.deepEqual(await list(25_000, 24_400, [24_400, 24_401]), [24_401, 24_400]);
+  assert.deepEqual(await list(25_000, 23_500, [23_600, 24_400]), [24_400, 23_600]);
+  assert.deepEqual(await list(1_500, 1, [1, 2, 1_200]), [1_200, 2, 1]);
+  assert.deepEqual(await list(2, 1, [1, 2]), [2, 1]);
+  assert.deepEqual(await list(0, 1, []), []);
+});
+
+test('C12 a repeated subscription finds its hook on any page, and no ended one', async (t) => {
+  const hook = { events: ['new_task'], scope: 'own', project_id: '0', target_url: target.urlOf('/paged') };
+  const hooks = Array.from({ length: 3 }, (_, index) => ({
+    ...hook,
+    id: String(index),
+    target_url: target.urlOf('/x'),
+  }));
+  const scripted = await startScripted(t, ({ searchParams }, method) => {
+    if (method === 'POST') return [409, { code: 'target_taken', message: 'Another hook has this target_url.' }];
+    const [state, after] = ['state', 'after'].map((name) => searchParams.get(name));
+    if (state === 'live') return [200, { data: hooks }];
+    if (state !== 'failing') return [200, { data: [{ ...hook, id: 'ended' }] }];
+    if (after === '9') return [200, { data: [{ ...hook, id: '10' }] }];
+    const link = { link: `<${scripted.baseUrl}/v2/hooks?after=9>; rel="next"` };
+    return [200, { data: hooks }, link];
+  });
+  const { performSubscribe } = operation('triggers', 'new_task');
+  const found = await run<{ id: string }>(performSubscribe, {
+    authData: scripted.authData,
+    targetUrl: hook.target_url,
+    inputData: {},
+  });
+  assert.equal(found.id, '10');
 });
 
 test('unsubscribing from an ended or unknown hook is no error', async () => {
