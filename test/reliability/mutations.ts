@@ -701,11 +701,20 @@ export const mutations: readonly Mutation[] = [
   })),
   {
     description: 'the beginning of a header value is shown',
-    file: 'src/delivery/dispatcher/hook-settings.ts',
-    changes: [['const beginning = form.slice(0, MIN_RECOGNIZED_LENGTH);', 'const beginning = form;']],
+    file: 'src/delivery/dispatcher/redact-headers.ts',
+    changes: [['const length = Math.min(WINDOW_LENGTH, letters.length);', 'const { length } = letters;']],
     caughtBy: {
       file: 'test/reliability/secret-leaks/secret-leaks.test.ts',
       name: 'X11 a response that repeats header values in part, in another case, escaped or decoded shows none',
+    },
+  },
+  {
+    description: 'a header value that is escaped differently is shown',
+    file: 'src/delivery/dispatcher/redact-headers.ts',
+    changes: [['|&(?:amp;)*#?', '|&#?']],
+    caughtBy: {
+      file: 'test/reliability/secret-leaks/secret-leaks.test.ts',
+      name: 'X11 a response shows no header value, however its characters are escaped',
     },
   },
 ];

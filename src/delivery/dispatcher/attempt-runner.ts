@@ -8,9 +8,9 @@ import { ConnectionPool, IdleConnectionLimit } from '../transport/connection-poo
 import { createSignatureHeaders } from '../transport/signature.ts';
 import type { Completer } from './completer.ts';
 import type { HookQueue } from './hook-queue.ts';
-import { hideHeaderValues } from './hook-settings.ts';
 import type { InFlightAttempt } from './in-flight-attempt.ts';
 import type { PendingDelivery } from './queries.ts';
+import { redactHeaderValues } from './redact-headers.ts';
 import { type AttemptOutcome, type Decision, formatOutcome } from './retry-policy.ts';
 
 export type AttemptRunnerDeps = {
@@ -165,7 +165,7 @@ export class AttemptRunner {
 /** Replaces values of the hook's own headers in the response text of a target that repeats them. */
 function hideInResponse(outcome: AttemptOutcome, headers: readonly string[]): AttemptOutcome {
   if (headers.length === 0 || outcome.kind !== 'answered' || !outcome.responseText) return outcome;
-  return { ...outcome, responseText: hideHeaderValues(outcome.responseText, headers) };
+  return { ...outcome, responseText: redactHeaderValues(outcome.responseText, headers) };
 }
 
 /** Returns the headers that describe the occurrence (X11), as alternating names and values. */

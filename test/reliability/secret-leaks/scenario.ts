@@ -161,7 +161,7 @@ const KEPT_RESPONSE_BYTES = 1_024;
 
 /**
  * Uses hooks with headers whose values are secrets (X11): valid and rejected ones, and targets that repeat them in
- * their responses, as a whole, without the scheme, escaped, and cut off by the limit of what is kept.
+ * their responses, as a whole, without the scheme, escaped in several ways, and cut off by the limit of what is kept.
  */
 async function useHookHeaders(
   fixture: LeakFixture,
@@ -170,11 +170,12 @@ async function useHookHeaders(
   target: Target,
 ): Promise<void> {
   const secret = (what: string) => fixture.createSecret(`${what} in a header of a hook`, HEADER_PLACES);
-  const [bearer, quoted, spaced, user] = [
+  const [bearer, quoted, spaced, user, ending] = [
     secret('a token'),
     secret('a quoted token'),
     secret('a token after a tab'),
     secret('a password'),
+    secret('the end of a token'),
   ];
   const basic = Buffer.from(`gateway:${user}`).toString('base64');
   fixture.registerSecret('credentials in a header of a hook', basic, HEADER_PLACES);
@@ -183,6 +184,7 @@ async function useHookHeaders(
     'x-quoted': `"${quoted}"\\/`,
     'x-spaced': `a\t \t${spaced}`,
     'x-basic': `Basic ${basic}`,
+    'x-slash': `abcd/EFGH+${ending}`,
   };
   const replies = (received: NameValues): readonly string[] => [
     JSON.stringify(received),
@@ -191,6 +193,9 @@ async function useHookHeaders(
     bearer.toUpperCase(),
     ...[-30, -25, -22].map((start) => `${'.'.repeat(KEPT_RESPONSE_BYTES + start)}${bearer}`),
     received['x-spaced'] ?? '',
+    // As PHP and templates of HTML escape them.
+    JSON.stringify(received).replaceAll('/', '\\/').replaceAll('+', '\\u002b'),
+    (received['x-slash'] ?? '').replaceAll('/', '&#x2F;').replaceAll('+', '&#43;'),
   ];
   let number = 0;
   target.setReplies((response, notification) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toPrintable } from '../../../src/control-characters.ts';
-import { hideHeaderValues } from '../../../src/delivery/dispatcher/hook-settings.ts';
+import { redactHeaderValues } from '../../../src/delivery/dispatcher/redact-headers.ts';
 import { smokeTest } from '../smoke.ts';
 import { findLeaks } from './fixture.ts';
 import { secretLeaks } from './secret-leaks.ts';
@@ -9,22 +9,59 @@ import { secretLeaks } from './secret-leaks.ts';
 smokeTest(secretLeaks);
 
 test('X11 a response that repeats header values in part, in another case, escaped or decoded shows none', () => {
-  const basic = Buffer.from('gateway:a-pass"word-of-4711').toString('base64');
-  const headers = ['authorization', 'Bearer hush-hush-4711', 'x-basic', `Basic ${basic}`, 'x-spaced', 'a\t \tb'];
-  const hidden = (text: string) => hideHeaderValues(toPrintable(text), headers);
+  const basic = Buffer.from('gateway:a-p4ss"w0rd-of-4711').toString('base64');
+  const headers = ['authorization', 'Bearer hush-hush-4711', 'x-basic', `Basic ${basic}`, 'x-spaced', '+\t \t+!'];
+  const hidden = (text: string) => redactHeaderValues(toPrintable(text), headers);
   for (const [text, shown] of [
     ['you sent Bearer hush-hush-4711.', 'you sent ….'],
     ['no HUSH-HUSH-4711, no hush-hush-4711', 'no …, no …'],
     ['hush-hush-47 is unknown', '… is unknown'],
     ['unknown: hush-hush-47', 'unknown: …'],
-    ['unknown: hush-', 'unknown: …'],
-    [JSON.stringify({ password: 'a-pass"word-of-4711' }), '{"password":"…"}'],
-    [`/?q=${encodeURIComponent('a-pass"word-of-4711')}&r=1`, '/?q=…&r=1'],
+    ['unknown: hush-', 'unknown: …-'],
+    ['unknown: h', 'unknown: h'],
+    ['the end is ush-4711', 'the end is …'],
+    [JSON.stringify({ password: 'a-p4ss"w0rd-of-4711' }), '{"password":"…"}'],
+    [`/?q=${encodeURIComponent('a-p4ss"w0rd-of-4711')}&r=1`, '/?q=…&r=1'],
     [`basic ${basic}`, '…'],
-    ['<a\t \tb>', '<…>'],
+    ['<+\t \t+!>', '<…>'],
     ['nothing of that', 'nothing of that'],
   ] as const)
     assert.equal(hidden(text), shown);
+});
+
+test('X11 a response shows no header value, however its characters are escaped', () => {
+  const value = 'Bearer abcdEFGH/ijkl+MNOP&qr=st"uv<ab\\u0041-yzABCDEF';
+  const shownOf = (text: string) => redactHeaderValues(toPrintable(text), ['authorization', value]);
+  const json = JSON.stringify({ got: value });
+  const written = (text: string, encode: (code: number) => string) =>
+    `got ${text.replace(/[^a-z0-9 ]/gi, (character) => encode(character.charCodeAt(0)))}.`;
+  const named = (text: string) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
+  const percent = (code: number) => `%${code.toString(16).padStart(2, '0')}`;
+  for (const [text, shown] of [
+    [json, '{"got":"…"}'],
+    [json.replaceAll('/', '\\/'), '{"got":"…"}'],
+    [json.replaceAll('+', '\\u002b').replaceAll('&', '\\u0026'), '{"got":"…"}'],
+    [JSON.stringify(json), '"{\\"got\\":\\"…\\"}"'],
+    [written(value, (code) => `&#${code};`), 'got ….'],
+    [written(value, (code) => `&#x${code.toString(16).toUpperCase()};`), 'got ….'],
+    [written(value, (code) => `\\x${code.toString(16)}`), 'got ….'],
+    [written(value, percent), 'got ….'],
+    [`got ${encodeURIComponent(encodeURIComponent(value))}.`, 'got ….'],
+    [`got ${named(value)}.`, 'got ….'],
+    [`got ${named(named(value))}.`, 'got ….'],
+    // Words of an escape that is not known are hidden one by one.
+    ['got Bearer abcdEFGH=2FijklMNOPqr', 'got …=2F…'],
+    ['{"error":"a\\/b","at":"caf&eacute; 4&#x2F;7"}', '{"error":"a\\/b","at":"caf&eacute; 4&#x2F;7"}'],
+  ] as const)
+    assert.equal(shownOf(text), shown, text);
+});
+
+test('X11 hiding header values takes little time, however long and hostile the values and the text are', () => {
+  const headers = Array.from({ length: 5 }, (_, index) => [`x-${index}`, 'ab&amp;\\%25'.repeat(1_000)]).flat();
+  const text = 'ab%25&amp;amp;\\\\'.repeat(1_000);
+  const start = performance.now();
+  redactHeaderValues(text, headers);
+  assert.ok(performance.now() - start < 1_000);
 });
 
 test('R15 a secret is found in every encoding, and a scan that finds nothing where it must is reported', () => {
