@@ -15,6 +15,8 @@ export function createMetrics(deps: {
   countInFlightAttempts: () => number;
   /** Returns the number of hook queues that this node leases. */
   countLeasedQueues: () => number;
+  /** Returns when the oldest pending delivery of a live and enabled hook was created. */
+  findOldestPending: () => Promise<number | undefined>;
   /** Whether hook alerts are sent by mail. */
   isMailConfigured: boolean;
 }) {
@@ -110,19 +112,11 @@ export function createMetrics(deps: {
   });
   new Gauge({
     name: 'carillon_oldest_pending_seconds',
-    help: 'Age of the oldest pending delivery of a live hook; 0 when there is none.',
+    help: 'Age of the oldest pending delivery of a live and enabled hook; 0 when there is none.',
     registers,
     async collect() {
-      // Delivery ids ascend, so the delivery with the lowest id is the oldest. This needs no full scan.
-      const oldestDelivery = await store.read
-        .selectFrom('pending_deliveries')
-        .innerJoin('hooks', 'hooks.hook_id', 'pending_deliveries.hook_id')
-        .where('hooks.date_ended', 'is', null)
-        .select('pending_deliveries.created_at')
-        .orderBy('pending_deliveries.delivery_id')
-        .limit(1)
-        .executeTakeFirst();
-      this.set(oldestDelivery === undefined ? 0 : Math.max(0, clock.now() - oldestDelivery.created_at) / 1_000);
+      const oldestAt = await deps.findOldestPending();
+      this.set(oldestAt === undefined ? 0 : Math.max(0, clock.now() - oldestAt) / 1_000);
     },
   });
   new Gauge({

@@ -6,6 +6,7 @@ import { createBackgroundWork } from './background.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, summarizeConfig } from './config/load.ts';
 import { findRiskyOrigins } from './config/origins.ts';
+import { findOldestPending } from './delivery/maintenance/oldest-pending.ts';
 import { ReadReceipts } from './delivery/maintenance/read-receipts.ts';
 import { BacklogQuota } from './delivery/outbox/backlog-quota.ts';
 import { enqueueHookAlerts, skipHookAlerts } from './delivery/outbox/end-hooks.ts';
@@ -183,6 +184,7 @@ export async function startService(config: Config, overrides: Partial<ServiceDep
       clock,
       countInFlightAttempts,
       countLeasedQueues,
+      findOldestPending: () => findOldestPending(store.read),
       isMailConfigured: config.smtpUrl !== undefined,
     });
     const servesApi = config.role !== 'delivery';

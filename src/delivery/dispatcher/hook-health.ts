@@ -46,6 +46,17 @@ export type DecidedAttempt = {
   readonly outcome: string;
 };
 
+/** Age from which a delivery was certainly held back by its hook when it was claimed, rather than late. */
+const HELD_BACK_AGE_MS = 10 * 60_000;
+
+/**
+ * Returns the time from which a delivery counts as due. What has waited for long at the claim was held back by a
+ * disabled or ended hook, so it is due from the claim on. If no node has delivered, the age of the oldest pending
+ * delivery shows it.
+ */
+export const countsAsDueFrom = (createdAt: number, claimedAt: number): number =>
+  createdAt < claimedAt - HELD_BACK_AGE_MS ? claimedAt : createdAt;
+
 /** Returns the health of a hook that was just claimed. */
 export const createHealth = (stored: StoredHealth): HookHealth => ({
   stored,

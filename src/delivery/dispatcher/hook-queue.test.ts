@@ -606,3 +606,13 @@ test('C20 a queue that has taken 32 deliveries from commit events reads the next
   drive.queue.pushDeliveries([pendingAt(33)], drive.now);
   assert.equal(drive.status, 'unread');
 });
+
+test('X13 what a disabled hook has held back counts as due from the claim on, and not as late', () => {
+  const claimedAt = DAY_MS;
+  const queue = new HookQueue(newHookRow, claimedAt, DAY_MS);
+  const dueAtOf = (createdAt: number) =>
+    queue.beginAttempt({ ...pendingAt(createdAt), createdAt }, claimedAt + 5_000).dueAt;
+  assert.equal(dueAtOf(claimedAt - 3 * 3_600_000), claimedAt);
+  assert.equal(dueAtOf(claimedAt - 30_000), claimedAt - 30_000, 'a late claim is late');
+  assert.equal(dueAtOf(claimedAt + 1_000), claimedAt + 1_000);
+});

@@ -7,6 +7,7 @@ import {
   computeRemainingWaitMs,
   concurrencyLimitOf,
   countLocalErrorsBefore,
+  countsAsDueFrom,
   createHealth,
   type HookHealth,
   isProven,
@@ -53,6 +54,7 @@ export class HookQueue {
   readonly #maxRetryDelayMs: number;
   #health: HookHealth;
   readonly #settings: CachedSettings;
+  readonly #claimedAt: number;
   /** When this queue was claimed or last started an attempt, milliseconds since the epoch. */
   #lastUsedAt: number;
   #hasEnded = false;
@@ -68,6 +70,7 @@ export class HookQueue {
    */
   constructor(row: HookQueueRow, now: number, maxRetryDelayMs: number) {
     this.#maxRetryDelayMs = maxRetryDelayMs;
+    this.#claimedAt = now;
     this.#lastUsedAt = now;
     this.hookId = row.hookId;
     this.accountId = row.accountId;
@@ -192,18 +195,15 @@ export class HookQueue {
   /** Records that the attempt of a delivery begins now, and returns it. The caller sends it. */
   beginAttempt(row: PendingDelivery, now: number): InFlightAttempt {
     const { stored, pausedUntil, failureCountSinceClaim } = this.#health;
-    const dueAt = row.manualAttemptId !== null ? now : Math.max(row.createdAt, stored.dueAt ?? 0, pausedUntil);
+    const since = countsAsDueFrom(row.createdAt, this.#claimedAt);
+    const dueAt = row.manualAttemptId !== null ? now : Math.max(since, stored.dueAt ?? 0, pausedUntil);
     const attempt = new InFlightAttempt(row, now, dueAt, failureCountSinceClaim);
     this.#inFlightAttempts.set(row.deliveryId, attempt);
     this.#lastUsedAt = now;
     return attempt;
   }
 
-  /**
-   * Ends an attempt: decides what its outcome means, applies the decision, and returns it with the completion to commit.
-   *
-   * @param now time of the outcome, milliseconds since the epoch
-   */
+  /** Ends an attempt: decides what its outcome means, applies that, and returns it with the completion to commit. */
   finishAttempt(
     attempt: InFlightAttempt,
     outcome: AttemptOutcome,

@@ -82,6 +82,7 @@ for (const { test, database } of stores) {
       clock,
       countInFlightAttempts: () => 0,
       countLeasedQueues: () => 0,
+      findOldestPending: () => Promise.resolve(undefined),
       isMailConfigured: false,
     });
     let probes = 0;

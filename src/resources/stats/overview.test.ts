@@ -132,6 +132,7 @@ for (const { test, testService } of stores) {
       ...{ account_id, hook_id: 1_000 + index, kind: 'new_client', target: `http://127.0.0.1:9/${index}` },
       user_id: Number(index % 3 === 0 ? member.userId : owner.userId),
       date_ended: index % 10 === 0 ? 1 : null,
+      enabled: 1,
     }));
     const pending = hooks.map(({ hook_id, user_id }, index) => ({
       ...{ account_id, hook_id, user_id, delivery_id: 10_000 + index, position: 1, kind: 'new_client', record_id: 1 },
@@ -143,6 +144,16 @@ for (const { test, testService } of stores) {
     assert.deepEqual([all.pending, all.oldest_pending_at], [String(2_300 - 230), '2025-01-01 00:00:01']);
     const own = await (await overviewOf(member))();
     assert.deepEqual([own.pending, own.oldest_pending_at], [String(767 - 77), '2025-01-01 00:00:02']);
+    const disable = (first: number) =>
+      carillon.store.write(({ queries }) =>
+        queries.updateTable('hooks').set({ enabled: 0 }).where('hook_id', '>=', first).execute(),
+      );
+    await disable(1_000 + 2_200);
+    const partly = await (await overviewOf(owner))();
+    assert.deepEqual([partly.pending, partly.oldest_pending_at], [String(2_300 - 230), '2025-01-01 00:01:41']);
+    await disable(1_000);
+    const none = await (await overviewOf(owner))();
+    assert.deepEqual([none.pending, none.oldest_pending_at], [String(2_300 - 230), NEVER]);
   });
 
   test('p50 and p95 are quantiles of the attempts’ durations, without local errors', async (t) => {

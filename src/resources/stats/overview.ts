@@ -23,7 +23,9 @@ const overviewFields = {
   pending: readOnlyDigits(
     'Pending deliveries of live hooks. Only the 10000 lowest hook ids with pending deliveries are counted.',
   ),
-  oldest_pending_at: readOnlyTimestamp('When the oldest of them became pending, UTC.'),
+  oldest_pending_at: readOnlyTimestamp(
+    'When the oldest of them became pending, UTC, without those that a disabled hook holds back.',
+  ),
   hooks_failing: readOnlyDigits('Live hooks that are failing.'),
   hooks_live: readOnlyDigits('Live hooks.'),
   hooks_ended_today: readOnlyDigits('Hooks that have ended since 00:00 UTC.'),
@@ -122,8 +124,10 @@ function loadQueuesAfter(view: AccountView, userId: number | undefined, lastHook
       // The oldest delivery is the one with the lowest feed position. Test deliveries have no feed position and are
       // sent immediately, so they are left out.
       nullUnlessCounted(
-        sql<number>`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
-          and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
+        sql<
+          number | null
+        >`(select pending_deliveries.created_at from pending_deliveries where pending_deliveries.hook_id = hooks.hook_id
+          and hooks.enabled = 1 and pending_deliveries.position is not null order by pending_deliveries.position limit 1)`,
       ).as('oldest'),
     ])
     .orderBy('hooks.hook_id')

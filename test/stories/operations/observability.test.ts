@@ -49,7 +49,7 @@ for (const { test, testService } of stores) {
     ]);
   });
 
-  test('X6 the age of pending deliveries counts live hooks only; hook queues and nodes are counted', async (t) => {
+  test('X6 the age of pending deliveries counts live and enabled hooks only; hook queues and nodes are counted', async (t) => {
     const carillon = await testService(t, { options: { retryWaits: '1h,1h' } });
     const owner = await carillon.createAccount('acme.test');
     const target = await startTarget(t, 500);
@@ -70,6 +70,10 @@ for (const { test, testService } of stores) {
     assert.equal(await metric('carillon_hook_queues_leased'), 1);
     assert.ok((await metric('carillon_commit_events_total\\{from="here"\\}')) >= 2);
 
+    await hooks.update(id, { enabled: 0 });
+    assert.equal(await metric('carillon_oldest_pending_seconds'), 0);
+    await hooks.update(id, { enabled: 1 });
+    assert.ok((await metric('carillon_oldest_pending_seconds')) > 0);
     await hooks.delete(id);
     assert.equal(await metric('carillon_oldest_pending_seconds'), 0);
     assert.equal(await metric('carillon_hooks_failing'), 0);

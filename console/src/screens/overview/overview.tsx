@@ -77,7 +77,9 @@ function Dashboard({ overview }: { readonly overview: Overview }) {
         </MetricCard>
         <MetricCard name="Pending now" value={Number(pending).toLocaleString('en')}>
           {oldestPendingAt === undefined
-            ? 'nothing waits'
+            ? pending === '0'
+              ? 'nothing waits'
+              : 'only for disabled webhooks'
             : `the oldest for ${formatDuration(Math.max(0, Date.now() - oldestPendingAt.getTime()))}`}
         </MetricCard>
         <MetricCard
