@@ -52,3 +52,31 @@ test('X10 the title counts the hooks; two hundred are listed, and the rest is co
   assert.equal(many.text.match(/^Hook \d+ has ended$/gm)?.length, 200);
   assert.ok(many.text.includes('And 60 more, in the console:\nhttps://calendar.example/#/hooks\n'));
 });
+
+test('X10 X11 a mail about a lost role promises no restore and no missed notifications', () => {
+  const lost: HookAlert = { ...hook, hookId: 8, alertKind: 'role_lost' };
+  const alone = renderMessage([lost], place);
+  for (const form of [alone.text, alone.html]) {
+    assert.match(form, /its user is no longer an admin/);
+    assert.match(form, /Only an admin can restore it, and what happens until then is never sent\./);
+    assert.doesNotMatch(
+      form,
+      /Nothing is lost|everything that it missed|restore a hook|can be restored|\/restore|curl/,
+    );
+  }
+  const { text } = renderMessage([lost, hook], place);
+  assert.match(text, /Nothing is lost/);
+  assert.match(text, /curl -X POST https:\/\/calendar\.example\/v2\/hooks\/7\/restore/);
+  assert.doesNotMatch(text, /hooks\/8\/restore/);
+});
+
+test('X10 X11 a mail names all kinds of a hook, or the first ones of many', () => {
+  for (const [kind, shown] of [
+    ['*', 'all events'],
+    ['new_task,changed_task,deleted_task', 'new_task, changed_task, deleted_task'],
+    ['new_task,changed_task,deleted_task,new_event', 'new_task, changed_task and 2 more'],
+  ] as const)
+    assert.ok(
+      renderMessage([{ ...hook, kind }], place).text.includes(`It notifies https://user.example/… of ${shown}.`),
+    );
+});

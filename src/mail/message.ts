@@ -5,7 +5,7 @@ import { maskTarget } from '../log.ts';
 export type HookAlert = {
   readonly alertKind: AlertKind;
   readonly hookId: number;
-  /** Kind of the occurrences that the hook is notified of. */
+  /** Kinds of the occurrences that the hook is notified of, separated by commas, or `*` for all. */
   readonly kind: string;
   readonly target: string;
   /** Outcome of the last attempt as text, such as `500` or `timeout`. */
@@ -64,6 +64,9 @@ export function renderTestMessage(baseUrl: string): MailMessage {
 
 const isEnded = ({ alertKind }: HookAlert) => alertKind !== 'failing';
 
+/** Whether the owner of an ended hook may restore it, which sends what it missed. */
+const isRestorable = (hook: HookAlert) => isEnded(hook) && hook.alertKind !== 'role_lost';
+
 function formatTitle(hooks: readonly HookAlert[]): string {
   const [firstHook] = hooks;
   const endedCount = hooks.filter(isEnded).length;
@@ -80,8 +83,13 @@ function renderIntroduction(hooks: readonly HookAlert[]): MessagePart[] {
   const failingText = 'A failing hook ends at its third failure in a row. Repair its receiver, and nothing is lost.';
   const endedText =
     'An ended hook receives nothing. Nothing is lost: when it is restored, it receives everything that it missed.';
+  const roleLostText =
+    'A hook of a former admin receives nothing more. Only an admin can restore it, and what happens until then is never sent.';
   return [
-    ...(hooks.some(isEnded) ? [{ is: 'paragraph', text: endedText } as const] : []),
+    ...(hooks.some(isRestorable) ? [{ is: 'paragraph', text: endedText } as const] : []),
+    ...(hooks.some(({ alertKind }) => alertKind === 'role_lost')
+      ? [{ is: 'paragraph', text: roleLostText } as const]
+      : []),
     ...(hooks.every(isEnded) ? [] : [{ is: 'paragraph', text: failingText } as const]),
   ];
 }
@@ -92,16 +100,27 @@ function renderHookParts(hook: HookAlert, { baseUrl, endedHookRetentionMs }: Mai
     { is: 'hook', text: `Hook ${hookId} ${isEnded(hook) ? 'has ended' : 'is failing'}` },
     {
       is: 'paragraph',
-      text: `It notifies ${maskTarget(target)} of ${kind}. ${alertExplanations[hook.alertKind](hook)}`,
+      text: `It notifies ${maskTarget(target)} of ${formatKinds(kind)}. ${alertExplanations[hook.alertKind](hook)}`,
     },
     { is: 'link', text: `Hook ${hookId} in the console`, url: `${baseUrl}/#/hooks/${hookId}` },
   ];
-  if (endedAt === null) return parts;
+  if (endedAt === null || !isRestorable(hook)) return parts;
   const restorableUntil = formatUtcTime(endedAt + endedHookRetentionMs).slice(0, 10);
   return [
     ...parts,
     { is: 'paragraph', text: `It can be restored until ${restorableUntil}: POST ${buildRestoreUrl(hookId, baseUrl)}` },
   ];
+}
+
+/** Number of kinds that a long list of kinds names. */
+const NAMED_KINDS = 2;
+
+/** Formats the kinds of a hook: `new_task, changed_task and 38 more`, or `all events`. */
+function formatKinds(kind: string): string {
+  if (kind === '*') return 'all events';
+  const kinds = kind.split(',');
+  if (kinds.length <= NAMED_KINDS + 1) return kinds.join(', ');
+  return `${kinds.slice(0, NAMED_KINDS).join(', ')} and ${kinds.length - NAMED_KINDS} more`;
 }
 
 const explainEnd = (hook: HookAlert, reason: string) =>
@@ -127,13 +146,13 @@ function renderRestoreInstructions(
   hooks: readonly HookAlert[],
   { baseUrl, domain }: MailTemplateValues,
 ): MessagePart[] {
-  const firstEndedHook = hooks.find(isEnded);
-  if (firstEndedHook === undefined) return [];
+  const firstRestorableHook = hooks.find(isRestorable);
+  if (firstRestorableHook === undefined) return [];
   return [
     { is: 'paragraph', text: 'When its receiver works again, restore a hook in the console or with your API key:' },
     {
       is: 'call',
-      text: `curl -X POST ${buildRestoreUrl(firstEndedHook.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'`,
+      text: `curl -X POST ${buildRestoreUrl(firstRestorableHook.hookId, baseUrl)} -H 'domain: ${domain}' -H 'key: …'`,
     },
   ];
 }
