@@ -244,6 +244,27 @@ for (const { test, testService } of stores) {
     assert.deepEqual((await list())[0]?.deliveries, [], 'nobody was told of what the owner did');
   });
 
+  test('activity of a hook is also filtered by project', async (t) => {
+    const { owner, target, list } = await setUp(t);
+    const { hooks, projects, tasks } = owner.carillon;
+    const { project_id: a } = await projects.create({ project_name: 'A' });
+    const { project_id: b } = await projects.create({ project_name: 'B' });
+    const of = { events: ['new_task'] as const };
+    const { id: all } = await hooks.create({ target_url: target.urlOf('/all'), ...of, scope: 'account' });
+    const { id: ofA } = await hooks.create({
+      ...{ target_url: target.urlOf('/a'), ...of },
+      ...{ scope: 'project', project_id: a },
+    });
+    for (const project_id of [a, b, a]) await tasks.create(project_id, { task_name: 'T' });
+    const cursorsOf = async (hook_id: string, project_id?: string) =>
+      (await list({ hook_id, ...(project_id && { project_id }) })).map(({ cursor }) => cursor);
+    assert.deepEqual(await cursorsOf(all), ['5', '4', '3']);
+    assert.deepEqual(await cursorsOf(all, b), ['4']);
+    assert.deepEqual(await cursorsOf(all, a), ['5', '3']);
+    assert.deepEqual(await cursorsOf(ofA), ['5', '3']);
+    assert.deepEqual(await cursorsOf(ofA, b), []);
+  });
+
   test('activity of a hook is not searched before its creation or after its end', async (t) => {
     const { clock, owner, target, watch, told } = await setUp(t);
     const { clients } = owner.carillon;

@@ -64,7 +64,7 @@ const activityParameters = {
   } as QueryParameter<number>,
   kind: kindsParameter('Only these kinds, separated by commas.'),
   hook_id: idParameter('Only occurrences with a delivery to this hook; needs access to the hook.'),
-  project_id: idParameter('Only what happened to this project and the records in it.'),
+  project_id: idParameter('Only what happened to this project and the records in it, also with hook_id.'),
   scope: enumParameter('own: your occurrences; project: those in the project; account: all, for admins.', hookScopes),
 };
 
@@ -123,6 +123,8 @@ async function listActivity(
  * the epoch.
  */
 type TimeLimitedVisibility = Visibility & {
+  /** The project of the hook with scope `project`, beside the one that the caller has asked for. */
+  readonly hookProjectId?: number | undefined;
   readonly minOccurredAt?: number;
   readonly maxOccurredAt?: number | undefined;
 };
@@ -137,13 +139,14 @@ async function loadHookVisibility(
   parameterValues: ActivityParameterValues,
   hookId: number,
 ): Promise<TimeLimitedVisibility> {
-  const { kinds } = resolveVisibility(caller, parameterValues);
+  const { kinds, projectId } = resolveVisibility(caller, parameterValues);
   const hook = await getHook(view, caller, hookId);
   const { date_created: createdAt, date_ended: endedAt } = hook;
   const reportsAllKinds = hook.events.includes(ALL_KINDS);
   return {
     userId: hook.scope === 'own' ? (hook.user_id ?? 0) : undefined,
-    projectId: hook.scope === 'project' ? (hook.project_id ?? 0) : undefined,
+    projectId,
+    hookProjectId: hook.scope === 'project' ? (hook.project_id ?? 0) : undefined,
     kinds: new Set([...kinds].filter((kind) => reportsAllKinds || hook.events.includes(kind))),
     minOccurredAt: (createdAt ?? 0) - MAX_CLOCK_SKEW_MS,
     maxOccurredAt: endedAt === null ? undefined : endedAt + MAX_CLOCK_SKEW_MS,
@@ -167,7 +170,7 @@ async function loadOccurrencesBefore(
 
 async function loadOccurrencesBetween(
   view: AccountView,
-  { userId, projectId, kinds, minOccurredAt, maxOccurredAt }: TimeLimitedVisibility,
+  { userId, projectId, hookProjectId, kinds, minOccurredAt, maxOccurredAt }: TimeLimitedVisibility,
   minPosition: number,
   beforePosition: number,
   limit: number,
@@ -178,8 +181,8 @@ async function loadOccurrencesBetween(
     .where('occurrences.position', '>=', minPosition)
     .where('occurrences.kind', 'in', [...kinds]);
   if (userId !== undefined) query = query.where('occurrences.user_id', '=', userId);
-  if (projectId !== undefined)
-    query = query.where(sql<SqlBool>`${projectId} in (occurrences.project_id, occurrences.previous_project_id)`);
+  for (const id of [projectId, hookProjectId].filter((one) => one !== undefined))
+    query = query.where(sql<SqlBool>`${id} in (occurrences.project_id, occurrences.previous_project_id)`);
   if (minOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '>=', minOccurredAt);
   if (maxOccurredAt !== undefined) query = query.where('occurrences.occurred_at', '<=', maxOccurredAt);
   return query.orderBy('occurrences.position', 'desc').limit(limit).execute();
