@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { sql } from 'kysely';
 import { openStoreAt } from '../../../test/kit/database/database.ts';
 import { insertRows } from '../../../test/kit/service/full-accounts.ts';
 import { everyStore } from '../../../test/kit/service/stores.ts';
-import { findOldestPending } from './oldest-pending.ts';
+import { findOldestPending, selectOldestOfQueues } from './oldest-pending.ts';
 
-for (const { test, database } of everyStore) {
-  test('X6 X13 the oldest pending delivery is found at once beside the large backlog of a disabled hook', async (t) => {
+for (const { name, test, database } of everyStore) {
+  test('X6 X13 the oldest pending delivery is found by index lookups beside the large backlog of a disabled hook', async (t) => {
     const store = await openStoreAt(t, await database(t));
     await insertRows(store, 'accounts', [{ account_id: 1, domain: 'acme.test' }]);
     await insertRows(store, 'users', [{ account_id: 1, user_id: 1, email: 'owner@acme.test' }]);
@@ -25,8 +26,13 @@ for (const { test, database } of everyStore) {
     await insertRows(store, 'hooks', hooks);
     assert.equal(await findOldestPending(store.read), undefined);
     await insertRows(store, 'pending_deliveries', [...backlog, ...pending]);
-    const start = performance.now();
     assert.equal(await findOldestPending(store.read), 10_000 - 2_498);
-    assert.ok(performance.now() - start < 2_000);
+    if (name !== 'SQLite') return;
+    const { rows: plan } = await sql<{ detail: string }>`explain query plan ${selectOldestOfQueues(0)}`.execute(
+      store.read,
+    );
+    const tables = plan.map(({ detail }) => detail).filter((detail) => /pending_deliveries|hooks/.test(detail));
+    assert.ok(tables.length >= 3);
+    for (const detail of tables) assert.match(detail, /^SEARCH /);
   });
 }
