@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { CarillonError } from '../../../packages/sdk/src/errors.ts';
 import type { Hook } from '../../../packages/sdk/src/hooks.ts';
 import { fieldOf } from '../../../packages/sdk/src/response-body.ts';
 import { propertiesOf, requiredNamesOf } from '../../api-docs/schema-shape.ts';
@@ -18,6 +17,7 @@ import { buildPathSegments } from '../resource-commands/command.ts';
 import { addFieldFlags, buildBodyFromFlags, type FlagValues, readFlagValue } from '../resource-commands/flags.ts';
 import { type ResourceVerb, verbsOf } from '../resource-commands/verbs.ts';
 import { addConnectionOptions, type ConnectionFlags, flagOf, type ServiceClient, withService } from './connect.ts';
+import { findNotifiedHooks, type NotifiedHooks } from './notified-hooks.ts';
 
 type TriggerFlags = ConnectionFlags & FlagValues & { readonly json?: true };
 
@@ -28,9 +28,6 @@ type CreatedRecord = {
   readonly name: string;
   readonly resource_url: string;
 };
-
-/** A created record, and its project; the id of the project is empty if it has none. */
-type PlacedRecord = CreatedRecord & { readonly projectId: string };
 
 /** The requests after the creation of a record that cause an occurrence, by the verb of its kind. */
 const stepsByVerb: Readonly<Record<string, readonly string[]>> = {
@@ -57,7 +54,7 @@ function findSteps(kind: OccurrenceKind): readonly ResourceVerb[] | undefined {
 export function addTriggerCommands(program: Command, output: Output = stdout): void {
   const triggerCommand = program
     .command('trigger')
-    .description('Cause an occurrence by creating real records, which stay. All your hooks of this kind are notified.');
+    .description('Cause an occurrence by creating real records, which stay. The hooks that report it are notified.');
   for (const kind of new Set<OccurrenceKind>([...hookKinds, ...occurrenceKinds])) {
     const steps = findSteps(kind);
     if (steps !== undefined) addKindCommand(triggerCommand, kind, steps, output);
@@ -88,15 +85,17 @@ function addKindCommand(
   addConnectionOptions(command.option('--json', 'Print JSON, for programs.')).action(async (flags: TriggerFlags) => {
     await withService(flags, async (client) => {
       const assignees = kind.startsWith('assigned_') ? await chooseAssignees(client, flags) : {};
-      const placedRecords = await createRecordWithParents(client, resourceTypeOf(kind), flags, assignees);
-      const lastRecord = placedRecords.at(-1);
+      const created = await createRecordWithParents(client, resourceTypeOf(kind), flags, assignees);
+      const lastRecord = created.at(-1);
       if (lastRecord === undefined) throw new Error('nothing was made');
       for (const step of steps) await client.send(buildStepRequest(step, lastRecord));
-      const notifiedHooks = await listNotifiedHooks(client, kind, lastRecord.projectId, flags);
-      const created = placedRecords.map(({ projectId: _, ...createdRecord }) => createdRecord);
+      const notifiedHooks = await findNotifiedHooks(client, kind, lastRecord.resource_url);
       output.printResult(
         flags,
-        { kind, created, hooks: notifiedHooks?.map(summarizeHook) ?? null },
+        {
+          ...{ kind, created, hooks: notifiedHooks?.hooks.map(summarizeHook) ?? null },
+          all_hooks: notifiedHooks?.isComplete ?? false,
+        },
         formatTriggerResult(kind, created, notifiedHooks),
       );
     });
@@ -121,7 +120,7 @@ async function createRecordWithParents(
   resourceType: keyof typeof resourceTypes,
   flagValues: FlagValues,
   defaults: Readonly<Record<string, unknown>> = {},
-): Promise<readonly PlacedRecord[]> {
+): Promise<readonly CreatedRecord[]> {
   const createVerb = findCreateVerb(resourceType);
   const [parentIdName] = createVerb.idNames;
   const givenParentId = parentIdName === undefined ? undefined : readFlagValue(flagValues, parentIdName);
@@ -149,7 +148,6 @@ async function createRecordWithParents(
       id: readFieldText(resourceTypes[resourceType].key),
       name: readFieldText(`${resourceType}_name`),
       resource_url: recordUrl,
-      projectId: readFieldText('project_id'),
     },
   ];
 }
@@ -180,32 +178,10 @@ function buildStepRequest(step: ResourceVerb, { id, resource }: CreatedRecord) {
   return { method: route.method, path: buildPathSegments(step, [id]), body: fixedBody ?? change };
 }
 
-/** Lists the live hooks that receive the occurrence (C14); undefined if the key may not read hooks. */
-async function listNotifiedHooks(
-  { carillon }: ServiceClient,
-  kind: OccurrenceKind,
-  projectId: string,
-  flags: TriggerFlags,
-): Promise<readonly Hook[] | undefined> {
-  const userId = readFlagValue(flags, 'user_id');
-  const hookFilter = userId === undefined ? {} : { user_id: String(userId) };
-  const isNotified = ({ state, events, scope, project_id }: Hook) =>
-    state !== 'ended' &&
-    events.some((event) => event === kind || event === '*') &&
-    (scope !== 'project' || project_id === projectId);
-  try {
-    const notifiedHooks: Hook[] = [];
-    for await (const hook of carillon.hooks.each(hookFilter)) if (isNotified(hook)) notifiedHooks.push(hook);
-    return notifiedHooks;
-  } catch (error) {
-    if (error instanceof CarillonError && error.code === 'not_permitted') return undefined;
-    throw error;
-  }
-}
-
 /** A disabled hook is notified when it is enabled. */
-const summarizeHook = ({ id, enabled, state, target_url }: Hook) => ({
+const summarizeHook = ({ id, user_id, enabled, state, target_url }: Hook) => ({
   id,
+  user_id,
   state: enabled === '0' ? 'disabled' : state,
   target_url,
 });
@@ -213,17 +189,23 @@ const summarizeHook = ({ id, enabled, state, target_url }: Hook) => ({
 function formatTriggerResult(
   kind: OccurrenceKind,
   createdRecords: readonly CreatedRecord[],
-  notifiedHooks: readonly Hook[] | undefined,
+  notifiedHooks: NotifiedHooks | undefined,
 ): string[] {
-  const notifiedLines = notifiedHooks
-    ?.map(summarizeHook)
-    .map(({ id, state, target_url }) => `notified: hook ${id} (${state}) at ${target_url}`);
-  return [
+  const createdLines = [
     ...createdRecords.map(({ resource, id, name }) => `created: ${resource} ${id} ${name}`),
     `${kind}: ${createdRecords.at(-1)?.resource_url}`,
-    ...(notifiedLines ?? ['notified: unknown, since this key may not read hooks']),
-    ...(notifiedLines?.length === 0
-      ? [`notified: none; this user has no live hook for ${kind}; carillon listen shows it anyway`]
-      : []),
+  ];
+  if (notifiedHooks === undefined) return [...createdLines, 'notified: unknown, since this key may not read hooks'];
+  const { hooks, isComplete } = notifiedHooks;
+  const noneText = isComplete ? 'none; no live hook reports this' : 'none of the hooks that this key may read';
+  return [
+    ...createdLines,
+    ...hooks
+      .map(summarizeHook)
+      .map(
+        ({ id, state, user_id, target_url }) => `notified: hook ${id} (${state}) of user ${user_id} at ${target_url}`,
+      ),
+    ...(hooks.length === 0 ? [`notified: ${noneText}; carillon listen shows it anyway`] : []),
+    ...(isComplete ? [] : ['Hooks of other users may be notified as well: this key may not read all of them.']),
   ];
 }

@@ -192,6 +192,39 @@ test('X11 trigger causes an occurrence of every kind but changed_comment, and na
   assert.match(faults.join(), /unknown command|too many arguments|unknown option/);
 });
 
+test('X11 trigger names the hooks that got the delivery, of all users whose hooks the key may read', async (t) => {
+  const service = await sqlite.testService(t);
+  const owner = await service.createAccount('acme.test');
+  const member = await service.createUser(owner, 'member');
+  const run = commandRunner(service);
+  const target = await startTarget(t);
+  const createHook = async ({ carillon }: ApiUser, path: string, settings: Omit<HookInput, 'target_url'>) =>
+    (await carillon.hooks.create({ target_url: target.urlOf(`/${path}`), ...settings })).id;
+  const limited = await service.createUser(owner, 'admin', ['hooks:read', 'hooks:write', 'events:read']);
+  const events = ['new_task', 'changed_task'] as const;
+  const ofOwner = await createHook(owner, 'owner', { events });
+  const ofMember = await createHook(member, 'member', { events });
+  await createHook(limited, 'account', { events: ['*'], scope: 'account' });
+  const ofOtherAccount = await createHook(owner, 'account-2', { events, scope: 'account' });
+  const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+  const trigger = async (who: ApiUser, ...args: string[]) => {
+    const { ended, stdout, faults } = await run(who, ['trigger', ...args, '--project-id', project_id, '--json']);
+    assert.ok(ended, faults.join());
+    const { hooks, all_hooks } = JSON.parse(stdout);
+    return [hooks.map(({ id }: { id: string }) => id).sort(), all_hooks];
+  };
+  // A new record is caused by its creator, a change by the caller. The hook for * of a key without tasks:read gets nothing.
+  assert.deepEqual(await trigger(owner, 'new_task', '--user-id', member.userId), [[ofMember, ofOtherAccount], true]);
+  assert.deepEqual(await trigger(owner, 'changed_task', '--user-id', member.userId), [[ofOwner, ofOtherAccount], true]);
+  assert.deepEqual(await trigger(owner, 'new_task'), [[ofOwner, ofOtherAccount], true]);
+  assert.deepEqual(await trigger(member, 'new_task'), [[ofMember], false]);
+  const { stdout } = await run(member, ['trigger', 'new_client']);
+  assert.match(
+    stdout,
+    /^notified: none of the hooks that this key may read; .*\nHooks of other users may be notified/m,
+  );
+});
+
 test('X11 X13 hooks are created, changed and replayed with lists of events and with headers', async (t) => {
   const service = await sqlite.testService(t);
   const owner = await service.createAccount('acme.test');
