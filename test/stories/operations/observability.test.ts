@@ -277,6 +277,9 @@ for (const { test, database } of stores) {
   });
 }
 
+/** The URL of the record that `trigger` creates. */
+const RECORD_URL = 'http://x/v2/events/7';
+
 /** Starts a service in which every text is hostile: in records, errors and headers. */
 async function startHostileService(t: TestContext): Promise<string> {
   const record = {
@@ -306,7 +309,16 @@ async function startHostileService(t: TestContext): Promise<string> {
     user: [200, { data: record }],
     events: [200, { data: [record], paging: { offset: 0, limit: 1000, total_records: 1 } }],
     hooks: [200, { data: [record], paging: { offset: 0, limit: 1000, total_records: 1 } }],
-    deliveries: [200, { data: record }],
+    users: [401, { code: 'not_permitted', message: HOSTILE_TEXT }],
+    'deliveries/7': [200, { data: record }],
+    // The delivery of what `trigger` causes, so that its hook is printed.
+    deliveries: [
+      200,
+      {
+        data: [{ ...record, resource_url: RECORD_URL }],
+        paging: { offset: 0, limit: 1000, total_records: 1 },
+      },
+    ],
     'events/import': [200, { data: report }],
     clients: [
       400,
@@ -316,10 +328,10 @@ async function startHostileService(t: TestContext): Promise<string> {
     company: [409, { code: HOSTILE_TEXT, message: HOSTILE_TEXT }],
   };
   const server = createServer(({ url = '' }, response) => {
-    const [, path = ''] = /^\/v2\/((?:events\/import)|\w+)/.exec(url) ?? [];
+    const [, path = ''] = /^\/v2\/(events\/import|deliveries\/7|\w+)/.exec(url) ?? [];
     const [status, body] = responses[path] ?? [502, {}];
     const type = status < 400 ? 'application/json' : 'application/problem+json';
-    response.writeHead(status, { 'content-type': type, location: 'http://x/v2/events/7' });
+    response.writeHead(status, { 'content-type': type, location: RECORD_URL });
     response.end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
