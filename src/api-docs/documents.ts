@@ -38,7 +38,7 @@ function renderLlmsText({ routes, baseUrl, version }: DocumentedApi): StaticResp
 > Self-hosted project management: records over REST, notifications by webhook, in one transaction.
 
 - Every call to ${baseUrl}/v2 carries the headers \`key\` and \`domain\`. JSON in and out.
-- A hook is one target_url and one kind: ${hookKinds.join(', ')}.
+- A hook sends kinds of occurrences to one target_url: \`event\` names one of ${hookKinds.join(', ')}; \`events\` lists any kinds of the feed, or \`*\`. Its \`scope\` is \`own\`, \`project\` or \`account\`.
 - A notification is a POST of \`{"resource_url":"…"}\`; fetch that URL with your key. Respond 200 when the work is stored safely. 401 ends the hook immediately,
   three failures in a row end it. Repeated deliveries have the same \`Webhook-Id\`. Only fetch URLs below ${baseUrl}/v2.
 - Missed notifications are in GET /v2/notifications, by cursor.

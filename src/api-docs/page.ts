@@ -34,7 +34,7 @@ const carillon = new Carillon({ baseUrl: '${baseUrl}', auth: apiKey({ domain, ke
 with 200 and <code>[]</code>. Unknown fields are ignored, so a record can be sent back as it was read.</p>`;
 
 const renderWebhooksText = (baseUrl: string) => html`
-<p>A hook subscribes one target to one kind. When something of this kind happens, the service POSTs the URL of the record to the
+<p>A hook subscribes one target to one or more kinds (<code>event</code>, <code>events</code>). When something of these kinds happens, the service POSTs the URL of the record to the
 target, and the target fetches the record with a key:</p>
 <pre><code>{"resource_url":"${baseUrl}/v2/events/1"}</code></pre>
 ${renderTable(
@@ -49,7 +49,7 @@ ${renderTable(
 the service retries after a delay, and the third failure in a row ends the hook. An ended hook stays readable with its
 reason, and <a href="#post-hooks-hook_id-restore">restore</a> revives it and delivers everything it missed. Each attempt carries the
 delivery's id as <code>Webhook-Id</code>. Delivery is at least once: after a crash, a delivery may be repeated with the same id.</p>
-<p>A change notifies the hooks of the user who made it. Make the target URL hard to guess, fetch only URLs that
+<p>A change notifies the hooks of the user who made it, the hooks with scope <code>project</code> of its project, and those with scope <code>account</code>. Make the target URL hard to guess, fetch only URLs that
 begin with <code>${baseUrl}/v2/</code>, and respond 200 only when the work is stored safely.</p>`;
 
 const renderCatchingUpText = (baseUrl: string) => html`

@@ -129,7 +129,7 @@ export function LastDaySparkline({
 /** Rows of a response box in browsers that do not size a text area by its content. */
 const RESPONSE_ROWS = 4;
 
-/** Text of a failed response. A read-only text area keeps its lines, and a long text can be scrolled by keyboard. */
+/** Text of a failed response. A long text can be scrolled by keyboard in a read-only text area. */
 export function ResponseText({ text, label }: { readonly text: string; readonly label: string }) {
   return <textarea class="input response" readOnly rows={RESPONSE_ROWS} aria-label={label} value={text} />;
 }

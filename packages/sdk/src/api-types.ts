@@ -71,7 +71,7 @@ export type PagePosition = { readonly offset: number; readonly limit: number; re
 /** One page of a list. Pass `next` as `after` to get the next page; the last page has no `next` (C7). */
 export type Page<T> = { readonly paging: PagePosition; readonly data: readonly T[]; readonly next?: string };
 
-/** The seven event kinds (kinds of occurrence) that a hook can subscribe to. */
+/** The seven event kinds that the `event` of a hook can name. `events` can name all kinds. */
 export const hookKinds = [
   'completed_subtask',
   'completed_task',

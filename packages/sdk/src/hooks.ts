@@ -166,7 +166,7 @@ export type HookFilters = PageWindow &
 /** Methods for hooks (C11–C14, X1). */
 export interface Hooks extends ListMethods<Hook, HookFilters>, GetMethod<Hook>, DeleteMethod {
   /**
-   * Subscribes `target_url` to an event kind, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
+   * Subscribes `target_url` to event kinds, and returns the id of the new hook (C11, C12). Errors: `invalid_input`,
    * `target_taken`, `not_permitted` if the key may not read the records of the kind.
    *
    * @example

@@ -40,7 +40,7 @@ export function FirstSteps() {
             </ButtonLink>
           }
         >
-          One hook is one address and one kind. The path is the secret between the two.
+          A webhook has one address, and reports one or more kinds of events. The path is the secret between the two.
         </Step>
         <Step
           title="Make something happen"
