@@ -268,10 +268,12 @@ test('X11 a webhook of a former admin explains why it ended, and that only an ad
   await page.getByText('Only webhooks of admins can cover the whole account.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Restore' }).count(), 0);
   await owner.carillon.users.update(admin.userId, { role: 'admin' });
+  await owner.carillon.clients.create({ client_name: 'Meanwhile' });
   await page.reload();
   await page.getByRole('button', { name: 'Restore' }).click();
+  await page.getByText('Nothing is sent now: what happened since it ended is never sent.').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click();
-  await waitForStatus(page, /^Restored/);
+  await waitForStatus(page, 'Restored. What it missed meanwhile is not sent.');
 });
 
 test('X14 activity shows changed fields, and is filtered by several event types and by project', async (t) => {

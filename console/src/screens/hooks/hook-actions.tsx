@@ -51,7 +51,9 @@ export function useHookActions(onActionDone: () => void) {
               confirmation.action === 'restore'
                 ? void runActionWithToast(
                     () => client.hooks.restore(confirmation.hook.id),
-                    'Restored. What it missed is sent.',
+                    hasLostRole(confirmation.hook)
+                      ? 'Restored. What it missed meanwhile is not sent.'
+                      : 'Restored. What it missed is sent.',
                   )
                 : void runActionWithToast(
                     () => client.hooks.delete(confirmation.hook.id),
@@ -86,13 +88,24 @@ export function canRestore(hook: Hook): boolean {
   );
 }
 
+/** Whether a hook ended with the role of its owner. What happened since is never sent; what was pending is. */
+const hasLostRole = (hook: Hook) => hook.ended_reason === 'role_lost';
+
 /** Preview of the deliveries that restoring a hook will send. */
 function MissedDeliveries({ hook }: { readonly hook: Hook }) {
   const { data, errorText } = useQuery((signal) => countMissedDeliveries(hook, signal), [hook.id]);
-  if (errorText !== undefined) return <p>What it missed is sent.</p>;
+  if (errorText !== undefined)
+    return <p>{hasLostRole(hook) ? 'What was pending when it ended is sent.' : 'What it missed is sent.'}</p>;
   if (data === undefined) return <p role="status">Counting what it missed…</p>;
   const { undeliveredCount, sinceEndCount, hasMore } = data;
-  if (undeliveredCount + sinceEndCount === 0) return <p>It missed nothing, so nothing is sent now.</p>;
+  if (undeliveredCount + sinceEndCount === 0)
+    return (
+      <p>
+        {hasLostRole(hook)
+          ? 'Nothing is sent now: what happened since it ended is never sent.'
+          : 'It missed nothing, so nothing is sent now.'}
+      </p>
+    );
   return (
     <>
       <p>It keeps its id, and these are sent immediately:</p>
@@ -117,6 +130,8 @@ async function countMissedDeliveries(hook: Hook, signal: AbortSignal) {
     { hook_id: hook.id, state: 'undelivered', limit: 1 },
     { signal },
   );
+  if (hasLostRole(hook))
+    return { undeliveredCount: undeliveredPage.paging.total_records, sinceEndCount: 0, hasMore: false };
   const recentActivityPage = await client.activity.list(
     {
       scope: hook.scope,
