@@ -41,6 +41,7 @@ const LINES = 'event-loop iteration, not time: writes the log lines of one itera
 const RESPONSES = 'event-loop iteration, not time: sends the responses of one iteration together';
 const READS = 'event-loop iteration, not time: combines the reads of one iteration into one query or transaction';
 const ATTEMPTS = 'event-loop iteration, not time: serves other requests between two batches of attempts';
+const QUEUES = 'event-loop iteration, not time: serves other requests between two queries over hook queues';
 const SLICES = 'event-loop iteration, not time: serves other requests between two slices of a long response';
 const BURST = 'event-loop iteration, not time: accepts a connection in each iteration of a burst';
 const CLOSED = 'event-loop iteration, not time: closes some of many expired connections in each';
@@ -54,6 +55,7 @@ const TIME_AND_RANDOM: readonly AllowedUse[] = [
   { path: 'src/secrets.ts', word: 'Math.random', because: RANDOM },
   { path: 'src/secrets.ts', word: 'randomBytes(', because: RANDOM },
   { path: 'src/log-writer.ts', word: 'setImmediate(', because: LINES },
+  { path: 'src/delivery/maintenance/oldest-pending.ts', word: 'setImmediate(', because: QUEUES },
   { path: 'src/store/sqlite/open.ts', word: 'performance.now', because: BUSY_TIMEOUT },
   { path: 'src/store/sqlite/open.ts', word: 'setTimeout(', because: BUSY_TIMEOUT },
   {

@@ -43,7 +43,7 @@ export function redactHeaderValues(text: string, headers: readonly string[]): st
 /** Returns the parts of a secret to look for: all windows of its letters, and shorter words, which can stand alone. */
 function partsOf(secret: string): string[] {
   const words = secret.toLowerCase().match(/[a-z0-9]+/g) ?? [];
-  // What looks like an escape can be one or a part of the value, so both are looked for.
+  // Text of the value that could be an escape is looked for both as an escape and as it is.
   const parts = [findLetters(secret).letters, words.join('')].flatMap(windowsOf);
   return [...parts, ...words.filter((word) => word.length < WINDOW_LENGTH)].filter((part) => part.length >= MIN_LENGTH);
 }

@@ -123,7 +123,7 @@ async function listActivity(
  * the epoch.
  */
 type TimeLimitedVisibility = Visibility & {
-  /** The project of the hook with scope `project`, beside the one that the caller has asked for. */
+  /** The project of the hook with scope `project`, in addition to the project that the caller has requested. */
   readonly hookProjectId?: number | undefined;
   readonly minOccurredAt?: number;
   readonly maxOccurredAt?: number | undefined;
