@@ -29,7 +29,7 @@ const UNPROVEN_START_RATE = { maxStarts: 20, intervalMs: 20 } as const;
  * Number of ready queues in a batch. After a full batch, the loop lets one event-loop iteration pass, so that API
  * requests are served in between. The attempts of a batch start together, so that their results are committed together.
  */
-const QUEUES_PER_ITERATION = 32;
+const QUEUES_PER_ITERATION = 8;
 
 type DispatchLoopDeps = {
   readonly clock: Clock;
