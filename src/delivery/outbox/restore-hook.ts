@@ -10,8 +10,8 @@ import { buildReportedCondition, insertSubscriptions, type SubscribedHook } from
 /** The columns of an ended hook that its restoration needs. */
 type EndedHook = SubscribedHook & {
   /**
-   * The feed position of the account when the hook ended. Null if its user lost the role that it needs then or later:
-   * what it missed is not reported (X11).
+   * The feed position of the account when the hook ended. Null if the hook ended because its user lost the role of an
+   * admin, or if the user lost it later: a restore then sends nothing of what happened in between (X11).
    */
   readonly ended_position: number | null;
 };
@@ -86,7 +86,7 @@ export async function requestRedelivery(
   write: AccountWrite,
   { deliveryId, hookId }: { deliveryId: number; hookId: number },
 ): Promise<void> {
-  await lockLiveHook(write, hookId);
+  await lockEnabledHook(write, hookId);
   await enqueueManualAttempts(write, hookId, [deliveryId]);
 }
 
@@ -100,7 +100,7 @@ export async function requestReplay(
   hookId: number,
   deliveryIds: readonly number[],
 ): Promise<number> {
-  await lockLiveHook(write, hookId);
+  await lockEnabledHook(write, hookId);
   let count = 0;
   for (const batch of splitIntoBatches(deliveryIds, REDELIVERIES_PER_STATEMENT)) {
     const waitingAttempts = await write
@@ -117,17 +117,15 @@ export async function requestReplay(
 }
 
 /**
- * Locks a hook, so that it stays live until the commit, and no concurrent write enqueues attempts of its deliveries. On
- * an ended hook, the attempts would only be made after the hook is restored.
+ * Locks a hook, so that it stays live and enabled until the commit, and no concurrent write enqueues attempts of its
+ * deliveries. Throws 409 if it has ended or is disabled: the attempts would be made much later.
  */
-async function lockLiveHook(write: AccountWrite, hookId: number): Promise<void> {
+async function lockEnabledHook(write: AccountWrite, hookId: number): Promise<void> {
   const { queries } = AccountWrite.transactionOf(write);
-  const liveHookQuery = queries
-    .selectFrom('hooks')
-    .select('hook_id')
-    .where('hook_id', '=', hookId)
-    .where('date_ended', 'is', null);
-  if ((await withRowLocks(queries, liveHookQuery).execute()).length === 0) throw new Problem('hook_ended');
+  const hookQuery = queries.selectFrom('hooks').select(['date_ended', 'enabled']).where('hook_id', '=', hookId);
+  const [hook] = await withRowLocks(queries, hookQuery).execute();
+  if (hook === undefined || hook.date_ended !== null) throw new Problem('hook_ended');
+  if (hook.enabled === 0) throw new Problem('hook_disabled');
 }
 
 async function enqueueManualAttempts(

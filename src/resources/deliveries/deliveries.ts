@@ -194,14 +194,6 @@ async function redeliver(
   baseUrl: string,
 ): Promise<DeliveryRow> {
   const row = await requireVisibleDelivery(write, caller, deliveryId);
-  const hook = await write
-    .selectFrom('hooks')
-    .select('hooks.enabled')
-    .where('hooks.hook_id', '=', row.hook_id)
-    .where('hooks.date_ended', 'is', null)
-    .executeTakeFirst();
-  if (hook === undefined) throw new Problem('hook_ended');
-  if (hook.enabled === 0) throw new Problem('hook_disabled');
   await requestRedelivery(write, { deliveryId, hookId: row.hook_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }

@@ -209,8 +209,6 @@ export async function restoreEndedHook(
 export async function requestHookTest(write: AccountWrite, caller: Caller, hookId: number, baseUrl: string) {
   const row = await findAccessibleHook(write, caller, hookId);
   if (row === undefined) throw notFound();
-  if (row.date_ended !== null) throw new Problem('hook_ended');
-  if (row.enabled === 0) throw new Problem('hook_disabled');
   const deliveryId = await requestTest(write, { hookId, userId: row.user_id });
   return getDelivery(write, caller, deliveryId, baseUrl);
 }

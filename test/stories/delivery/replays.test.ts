@@ -58,7 +58,7 @@ for (const { test, testService } of everyStore) {
     for (const response of open.splice(0)) response.end();
     await eventually(rows, (waiting) => waiting.length === 0);
     assert.equal(target.received.length, 60);
-    // What has been sent can be replayed again.
+    // No attempt waits any more, so a second replay sends all of them again.
     assert.equal((await replay(owner, id)).json.data.deliveries, 30);
     await target.waitForArrivals(90);
   });
