@@ -56,9 +56,14 @@ test('X11 a response shows no header value, however its characters are escaped',
     assert.equal(shownOf(text), shown, text);
 });
 
-test('X11 five values and a text of maximum length, both full of escapes, are hidden completely', () => {
-  const headers = Array.from({ length: 5 }, (_, index) => [`x-${index}`, 'ab&amp;\\%25'.repeat(1_000)]).flat();
-  assert.match(redactHeaderValues('ab%25&amp;amp;\\\\'.repeat(1_000), headers), /^…(?:%25&amp;amp;)?\\*$/);
+test('X11 five values of maximum length, each repeated with escapes, are hidden completely', () => {
+  const values = ['abcd', 'efgh', 'ijkl', 'mnop', 'qrst'].map((letters) => `${letters}/"&`.repeat(585));
+  const text = values.map((value) => JSON.stringify(value).replaceAll('/', '\\/').replaceAll('&', '&amp;')).join(' ');
+  const shown = redactHeaderValues(
+    text,
+    values.flatMap((value) => ['x-header', value]),
+  );
+  assert.equal(shown, values.map(() => String.raw`"…\/\"&amp;"`).join(' '));
 });
 
 test('R15 a secret is found in every encoding, and a scan that finds nothing where it must is reported', () => {
