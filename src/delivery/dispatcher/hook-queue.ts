@@ -203,7 +203,7 @@ export class HookQueue {
     return attempt;
   }
 
-  /** Ends an attempt: decides what its outcome means, applies that, and returns it with the completion to commit. */
+  /** Ends an attempt with its outcome at `now`, ms since the epoch. Returns the decision, and the completion to commit. */
   finishAttempt(
     attempt: InFlightAttempt,
     outcome: AttemptOutcome,
