@@ -203,7 +203,7 @@ export class HookQueue {
     return attempt;
   }
 
-  /** Ends an attempt with its outcome at `now`, ms since the epoch. Returns the decision, and the completion to commit. */
+  /** Ends an attempt with its outcome at `now`, ms since the epoch. Returns the decision and the result to commit. */
   finishAttempt(
     attempt: InFlightAttempt,
     outcome: AttemptOutcome,
