@@ -8,7 +8,7 @@ import {
   parseMailServer,
   parseSender,
   type Sender,
-} from '../mail/smtp.ts';
+} from '../mail/mail-options.ts';
 import { formatDatabaseLocation, parseDatabaseUrl } from '../store/database-url.ts';
 import { parseOrigins } from './origins.ts';
 

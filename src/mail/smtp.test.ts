@@ -4,8 +4,9 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { startMailServer } from '../../test/kit/network/mail.ts';
 import { certificate } from '../../test/kit/network/tls.ts';
 import { loadConfig, summarizeConfig } from '../config/load.ts';
+import { formatMailServer, parseMailServer, parseSender } from './mail-options.ts';
 import { decideAfterSend } from './queue.ts';
-import { type AddressedMessage, createMailTransport, formatMailServer, parseMailServer, parseSender } from './smtp.ts';
+import { type AddressedMessage, createMailTransport } from './smtp.ts';
 
 const SENDER = { name: 'Carillon, the service', address: 'bells@acme.test' };
 const LOGIN = 'carillon:pass%3Aword%2F%231@';

@@ -4,7 +4,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 import { benches, checkThresholds } from '../../bench/benches.ts';
 import { resultOf as measured } from '../../bench/results.ts';
-import { connectionVariableNames } from '../../src/cli/client/connect.ts';
+import { connectionVariableNames } from '../../src/cli/client/connection-options.ts';
 import { createProgram } from '../../src/cli/commands.ts';
 import { environmentVariableOf, options } from '../../src/config/options.ts';
 import { clauses, findClauseTests, isClause } from '../conformance/clauses.ts';

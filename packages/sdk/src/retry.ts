@@ -37,7 +37,8 @@ export function withRetries(send: Send, options: RetryOptions, deps: RuntimeDeps
       } catch (error) {
         if (!(error instanceof CarillonError)) throw error;
         // An earlier attempt may have deleted the record, and its response was lost (C28).
-        if (mayHaveExecuted && call.method === 'DELETE' && error.code === 'not_found') return ALREADY_DELETED_RESPONSE;
+        if (mayHaveExecuted && call.method === 'DELETE' && error.code === 'not_found')
+          return createAlreadyDeletedResponse();
         const waitMs = computeRetryDelayMs(error, retryCount, deps);
         const isRetryable =
           retryCount < retries && isTransientError(error) && (wasNotExecuted(error) || isSafeToRepeat(call, options));
@@ -50,7 +51,8 @@ export function withRetries(send: Send, options: RetryOptions, deps: RuntimeDeps
   };
 }
 
-const ALREADY_DELETED_RESPONSE: ApiResponse = { status: 200, headers: new Headers(), body: [] };
+// Not a constant: in Node, the first use of `Headers` loads a large module.
+const createAlreadyDeletedResponse = (): ApiResponse => ({ status: 200, headers: new Headers(), body: [] });
 
 /**
  * Returns the call with an idempotency key, and with a copy of its body, so that later changes of the input have no

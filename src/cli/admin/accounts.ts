@@ -12,7 +12,7 @@ import { findUserByEmail, insertUser } from '../../resources/users/users.ts';
 import { systemRandom } from '../../secrets.ts';
 import type { AccountWrite } from '../../store/account-scope.ts';
 import { removeExportedAccount } from '../../transfer/remove.ts';
-import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connect.ts';
+import { addBaseUrlOption, type BaseUrlFlags, readBaseUrl } from '../client/connection-options.ts';
 import { readEmail, readExpiry, readPermissions, readPlainText, readRole } from '../input/parse-flag.ts';
 import { addProgressOption, createProgressFromFlags, type ProgressFlags } from '../output/progress.ts';
 import { CliError } from '../output/screen.ts';

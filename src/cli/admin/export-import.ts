@@ -6,7 +6,7 @@ import { type ExportSink, exportTo } from '../../transfer/export.ts';
 import type { ExportTotals } from '../../transfer/format.ts';
 import { importExportFile } from '../../transfer/import.ts';
 import { undoImport } from '../../transfer/remove.ts';
-import { addBaseUrlOption } from '../client/connect.ts';
+import { addBaseUrlOption } from '../client/connection-options.ts';
 import { type FromApiFlags, importFromApi } from '../import-from-api/command.ts';
 import { addProgressOption, createProgressFromFlags, formatCount, type ProgressFlags } from '../output/progress.ts';
 import { CliError, type Output, onOutputError, stderr, stdout, writeUnescaped } from '../output/screen.ts';

@@ -1,9 +1,10 @@
 import { systemClock } from '../../clock.ts';
 import type { Config } from '../../config/load.ts';
 import { isLoopback } from '../../loopback.ts';
+import { formatMailServer, isPlainAddress, type Sender } from '../../mail/mail-options.ts';
 import { renderTestMessage } from '../../mail/message.ts';
-import { formatMailServer, isPlainAddress, type MailTransport, type Sender } from '../../mail/smtp.ts';
-import { baseUrlOf } from '../client/connect.ts';
+import type { MailTransport } from '../../mail/smtp.ts';
+import { baseUrlOf } from '../client/connection-options.ts';
 import type { Finding } from './doctor-checks.ts';
 
 const SEND_TIMEOUT_MS = 30_000;

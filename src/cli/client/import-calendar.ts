@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { CalendarImportReport } from '../../../packages/sdk/src/calendars.ts';
 import { CliError, stdout } from '../output/screen.ts';
-import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
+import { withService } from './connect.ts';
+import { addConnectionOptions, type ConnectionFlags } from './connection-options.ts';
 
 type ImportCalendarFlags = ConnectionFlags & {
   readonly json?: true;

@@ -19,7 +19,8 @@ import {
 } from '../listen/options.ts';
 import { NoticePrinter, printOccurrence, toOccurrenceJson } from '../listen/print.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
-import { addConnectionOptions, type ServiceClient, withService } from './connect.ts';
+import { type ServiceClient, withService } from './connect.ts';
+import { addConnectionOptions } from './connection-options.ts';
 
 /** Registers the command `carillon listen`. */
 export function addListenCommand(program: Command): void {

@@ -3,15 +3,13 @@ import type { User } from '../../../packages/sdk/src/people.ts';
 import { askLine, askSecret } from '../input/prompt.ts';
 import { CliError, stdout } from '../output/screen.ts';
 import {
-  addConnectionOptions,
-  type ConnectionFlags,
   type ConnectionSettings,
-  connectionOptions,
   DEFAULT_SERVICE_URL,
   readConnectionInput,
   readConnectionSettings,
   withConnection,
 } from './connect.ts';
+import { addConnectionOptions, type ConnectionFlags, connectionOptions } from './connection-options.ts';
 import { deleteProfile, getProfilesFilePath, saveProfile } from './profiles.ts';
 
 type LoginFlags = ConnectionFlags & { readonly json?: true };

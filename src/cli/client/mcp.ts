@@ -10,7 +10,8 @@ import { version } from '../../version.ts';
 import { CliError } from '../output/screen.ts';
 import { buildPathSegments } from '../resource-commands/command.ts';
 import { isListRoute, type ResourceVerb, routesByResourceType, verbsOf } from '../resource-commands/verbs.ts';
-import { addConnectionOptions, type ConnectionFlags, withService } from './connect.ts';
+import { withService } from './connect.ts';
+import { addConnectionOptions, type ConnectionFlags } from './connection-options.ts';
 
 type McpFlags = ConnectionFlags & { readonly readOnly?: true; readonly resources?: string };
 

@@ -16,7 +16,8 @@ import { type Output, stdout } from '../output/screen.ts';
 import { buildPathSegments } from '../resource-commands/command.ts';
 import { addFieldFlags, buildBodyFromFlags, type FlagValues, readFlagValue } from '../resource-commands/flags.ts';
 import { type ResourceVerb, verbsOf } from '../resource-commands/verbs.ts';
-import { addConnectionOptions, type ConnectionFlags, flagOf, type ServiceClient, withService } from './connect.ts';
+import { type ServiceClient, withService } from './connect.ts';
+import { addConnectionOptions, type ConnectionFlags, flagOf } from './connection-options.ts';
 import { findNotifiedHooks, type NotifiedHooks } from './notified-hooks.ts';
 
 type TriggerFlags = ConnectionFlags & FlagValues & { readonly json?: true };

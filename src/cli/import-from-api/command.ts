@@ -16,7 +16,7 @@ import { systemRandom } from '../../secrets.ts';
 import { TransferError } from '../../transfer/operator-report.ts';
 import { version } from '../../version.ts';
 import { printResult, withAccount, withCliErrors, withExclusiveStore, withStore } from '../admin/open-database.ts';
-import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client/connect.ts';
+import { type BaseUrlFlags, importKeyVariableName, readBaseUrl } from '../client/connection-options.ts';
 import { readEmail } from '../input/parse-flag.ts';
 import { createProgressFromFlags, type ProgressFlags } from '../output/progress.ts';
 import { CliError, stderr } from '../output/screen.ts';

@@ -4,7 +4,7 @@ import type { HookScope } from '../../../packages/sdk/src/hooks.ts';
 import { environmentVariableOf } from '../../config/options.ts';
 import { parseDuration } from '../../durations.ts';
 import { SIGNING_SECRET_PREFIX } from '../../secrets.ts';
-import { type ConnectionFlags, listenSecretOption } from '../client/connect.ts';
+import { type ConnectionFlags, listenSecretOption } from '../client/connection-options.ts';
 import { CliError } from '../output/screen.ts';
 import { isCursor } from './cursor-file.ts';
 

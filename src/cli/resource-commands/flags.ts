@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { acceptsBooleans, enumStringsOf, requiredNamesOf } from '../../api-docs/schema-shape.ts';
 import type { JsonSchema } from '../../http/fields/field.ts';
 import type { QueryParameters } from '../../http/routes/query-parameters.ts';
-import { flagOf } from '../client/connect.ts';
+import { flagOf } from '../client/connection-options.ts';
 import { CliError } from '../output/screen.ts';
 
 /** Values of the flags, keyed by Commander's camel-case names. */

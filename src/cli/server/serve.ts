@@ -3,7 +3,7 @@ import { type Config, findUnknownVariables, loadConfig } from '../../config/load
 import { environmentVariableOf, type Option, type OptionName, options } from '../../config/options.ts';
 import { buildInvitationLink } from '../../resources/invitations/invitations.ts';
 import type { Service } from '../../server.ts';
-import { connectionVariableNames } from '../client/connect.ts';
+import { connectionVariableNames } from '../client/connection-options.ts';
 import { CliError, stderr, stdout } from '../output/screen.ts';
 import { restoreYoungGeneration } from './memory.ts';
 
