@@ -5,7 +5,7 @@ import { join, matchesGlob } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runnerOptions } from './kit/environment.ts';
 
-// Runs all tests: first test files in parallel, then the files that measure how long requests take, one at a time.
+// Runs all tests. The reliability tests (`npm run prove`) are apart; their checkers are tested here.
 // Most suites run on SQLite only, or with `--all` on both databases (see kit/service/stores.ts).
 // With `--packages`, runs only the tests of the npm packages and of the container image.
 const isAll = process.argv.includes('--all');
@@ -17,9 +17,8 @@ const GROUP_SIZE = 14;
 
 const PACKAGE_TESTS = ['test/packages/*.test.ts'];
 
-/** Files with a process of their own, because they change or measure it, or run for long. Those run first. */
+/** Files with a process of their own, because they change or measure it, or run for long. */
 const OWN_PROCESS = [
-  'test/reliability/*/*.test.ts',
   'test/kit/*.test.ts',
   'test/laws/{patterns,runner}.test.ts',
   'test/stories/{documents,operations}/*.test.ts',
@@ -97,23 +96,15 @@ function writeEntry(group: readonly string[]): string {
 const [packageTests, files] = partition(allFiles, PACKAGE_TESTS);
 const [own, sharing] = partition(files, OWN_PROCESS);
 const [browserTests, rest] = partition(sharing, BROWSER_TESTS);
-const [longTests, shortTests] = partition(own, ['test/reliability/**']);
+/** The longest files come first, so that no processor is idle at the end. */
+const entries = [
+  ...groupsOf(browserTests, BROWSER_GROUP_SIZE).map(writeEntry),
+  ...own.map((path) => writeEntry([path])),
+  ...groupsOf(rest, GROUP_SIZE).map(writeEntry),
+];
 const packageStage = { concurrency: 1, files: packageTests };
-const stages = process.argv.includes('--packages')
-  ? [packageStage]
-  : [
-      {
-        concurrency: PARALLEL_FILES,
-        files: [
-          ...longTests.map((path) => writeEntry([path])),
-          ...groupsOf(browserTests, BROWSER_GROUP_SIZE).map(writeEntry),
-          ...shortTests.map((path) => writeEntry([path])),
-          ...groupsOf(rest, GROUP_SIZE).map(writeEntry),
-        ],
-      },
-      { concurrency: 1, files: ['test/**/*.test-alone.ts'] },
-      ...(isAll ? [packageStage] : []),
-    ];
+const testStage = { concurrency: PARALLEL_FILES, files: entries };
+const stages = process.argv.includes('--packages') ? [packageStage] : isAll ? [testStage, packageStage] : [testStage];
 let failed = false;
 try {
   for (const { concurrency, files } of stages) {

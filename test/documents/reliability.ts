@@ -31,7 +31,7 @@ export function reliabilityDocument(): string {
     'R9 found, for example, that a target could keep the service busy until the deadline by sending interim (1xx) responses without end. [SECURITY](../SECURITY.md) and the [changelog](../CHANGELOG.md) list all findings. All of them are fixed.',
     ...missedPromises(rows),
     '## Run it',
-    `${inlineCode('npm test')} runs a short form of the reliability tests that need only Node and npm. ${inlineCode('npm run prove')} runs the full forms of all. Some of these need Linux, root or strace. ${inlineCode('npm run prove -- R1')} runs one test. Its flag ${inlineCode('--count')} sets the number of runs, and ${inlineCode('--seed')} repeats a run that used this seed. ${inlineCode('npm run docs')} writes all counters of the last full runs to ${inlineCode('build/reliability.md')}.`,
+    `${inlineCode('npm run prove -- --quick')} runs a short form of the tests that need only Node and npm, as continuous integration does for each change. ${inlineCode('npm run prove')} runs the full forms of all tests. Some of these need Linux, root or strace. ${inlineCode('npm run prove -- R1')} runs one test. Its flag ${inlineCode('--count')} sets the number of runs, and ${inlineCode('--seed')} repeats a run that used this seed. ${inlineCode('npm run docs')} writes all counters of the last full runs to ${inlineCode('build/reliability.md')}.`,
   );
 }
 

@@ -12,7 +12,7 @@ export const khal: ReliabilityTest = {
   title: 'the calendar program khal reads a calendar of Carillon, and Carillon imports a file of khal',
   promise: 'every entry appears at its time',
   unit: 'calendar in each direction',
-  smoke: undefined,
+  quick: undefined,
   full: 1,
   lacks: () => (spawnSync('khal', ['--version']).error === undefined ? undefined : 'khal is not installed'),
   execute,

@@ -13,8 +13,8 @@ export type ReliabilityTest = {
   readonly promise: string;
   /** Unit of `count`, such as `kills` or `seconds of overload`. */
   readonly unit: string;
-  /** Count of the smoke run within `npm test`; undefined if it needs more than Node and npm. */
-  readonly smoke: number | undefined;
+  /** Count of the quick run (`npm run prove -- --quick`); undefined if it needs more than Node and npm. */
+  readonly quick: number | undefined;
   /** Count of the full run of `npm run prove`. */
   readonly full: number;
   /** Returns a sentence that names what this machine lacks for the test, or undefined if it lacks nothing. */

@@ -13,27 +13,10 @@ export type StoredResult = RunResult &
     readonly lacks?: string;
   };
 
-/** Total duration of all smoke runs, one after the other, from the last time that all of them passed. */
-export type SmokeResult = MeasurementEnvironment & { readonly seconds: number };
-
-/** All results by the id of their test; `quick` is the duration of the smoke runs. */
-type StoredResults = Readonly<Record<string, StoredResult>> & { readonly quick?: SmokeResult };
-
 const resultsFile = fileURLToPath(new URL('results.json', import.meta.url));
 
-const readResults = (): StoredResults => JSON.parse(readFileSync(resultsFile, 'utf8'));
-
-function writeResult(id: string, result: StoredResult | SmokeResult): void {
-  writeFileSync(resultsFile, `${JSON.stringify({ ...readResults(), [id]: result }, undefined, 2)}\n`);
-}
-
-export function storeSmokeDuration(seconds: number, commit: string): void {
-  writeResult('quick', { seconds, ...readMeasurementEnvironment(commit) });
-}
-
-export function smokeResult(): SmokeResult | undefined {
-  return readResults().quick;
-}
+/** Returns all results by the id of their test. */
+const readResults = (): Readonly<Record<string, StoredResult>> => JSON.parse(readFileSync(resultsFile, 'utf8'));
 
 /**
  * Stores the result of a full run and replaces the previous one. A run that is impossible on this machine
@@ -45,7 +28,8 @@ export function storeResult(
 ): void {
   const previous = resultOf(reliabilityTest);
   if (run.lacks !== undefined && previous !== undefined && previous.lacks === undefined) return;
-  writeResult(reliabilityTest.id, { ...run, ...readMeasurementEnvironment(run.commit) });
+  const results = { ...readResults(), [reliabilityTest.id]: { ...run, ...readMeasurementEnvironment(run.commit) } };
+  writeFileSync(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
 }
 
 /** Returns the stored result of a test, or undefined if its full run has never been made. */

@@ -25,7 +25,7 @@ export const seededBugTest: ReliabilityTest = {
   title: 'a bug is planted in a copy of the source, and the reliability test that must find it runs',
   promise: 'the reliability test finds every bug, and passes without the bug',
   unit: 'seeded bugs',
-  smoke: undefined,
+  quick: undefined,
   full: seededBugs.length,
   execute,
 };
@@ -99,7 +99,7 @@ export const mutationTest: ReliabilityTest = {
   title: 'a small mistake (mutation) is made in a copy of the source, and the test that must find it runs',
   promise: 'the test fails with the mutation, and passes without it',
   unit: 'mutations',
-  smoke: undefined,
+  quick: undefined,
   full: mutations.length,
   execute: executeMutations,
 };

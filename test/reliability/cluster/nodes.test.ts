@@ -4,12 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { seededRandom } from '../../../packages/chaos-receiver/src/random.ts';
 import { atEnd } from '../../kit/cleanup.ts';
-import { sharedStores } from '../../kit/service/stores.ts';
-import { smokeTest } from '../smoke.ts';
 import { HISTORY_BASE_URL, startObservers } from '../workload/observers.ts';
-import { findSlowTakeovers, nodes, scheduleLosses } from './nodes.ts';
-
-if (sharedStores.length > 0) smokeTest(nodes, sharedStores);
+import { findSlowTakeovers, scheduleLosses } from './nodes.ts';
 
 test('every kind of loss is scheduled, and a takeover that is too slow is reported', () => {
   assert.deepEqual(scheduleLosses(6).toSorted(), [

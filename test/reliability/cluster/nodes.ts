@@ -34,7 +34,7 @@ export const nodes: ReliabilityTest = {
   promise:
     'at p99, the other node delivers within 2 s (after a kill) or 15 s; nothing is lost, and nothing is sent for a hook after its DELETE',
   unit: 'lost nodes',
-  smoke: 6,
+  quick: 6,
   full: 200,
   lacks: () => (sharedStores.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
   execute,
@@ -56,7 +56,7 @@ const LOSSES = {
 type Loss = keyof typeof LOSSES;
 
 /**
- * Takeover limit in the smoke run, which shares the CPUs with other tests. This limit is far below the one for an
+ * Takeover limit in the quick run, which may share the CPUs with other processes. This limit is far below the one for an
  * unresponsive node, so that a killed node is still distinguished from it.
  */
 const SHARED_MACHINE_LIMIT_MS = 4_000;

@@ -31,7 +31,7 @@ export const backups: ReliabilityTest = {
   promise:
     'every occurrence has its record, every change acknowledged before the backup is in it, every pending delivery is delivered',
   unit: 'backups',
-  smoke: 2,
+  quick: 2,
   full: 100,
   execute: (run) => runInShards(run, { maxPerShard: BACKUPS_PER_SERVICE, postgresShare: 0.3 }, runShard),
 };

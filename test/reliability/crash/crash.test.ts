@@ -1,26 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FeedEntry } from '../../../packages/sdk/src/index.ts';
-import { chosenStores } from '../../kit/service/stores.ts';
 import type { ClientCall } from '../checker/history.ts';
-import { checkRaces, hookDeletion } from '../races/delete-during-delivery.ts';
-import { smokeTest } from '../smoke.ts';
+import { checkRaces } from '../races/delete-during-delivery.ts';
 import type { Unanswered } from '../workload/observers.ts';
 import { findInconsistencies, findMissingOrUnexpected } from './backup-checks.ts';
-import { backups } from './backups.ts';
-import { kills } from './kill.ts';
-import { hookRemoval } from './retry-limit.ts';
-import { exitFaults, stops, unansweredFaults, wasNeverAccepted, wasSentAtIdleClose } from './sigterm.ts';
-import { syscallFaults } from './syscall-faults.ts';
-import { findDifferences, teamHooks } from './team-hooks.ts';
-
-smokeTest(kills);
-
-smokeTest(hookRemoval);
-
-smokeTest(syscallFaults);
-
-smokeTest(backups);
+import { exitFaults, unansweredFaults, wasNeverAccepted, wasSentAtIdleClose } from './sigterm.ts';
+import { findDifferences } from './team-hooks.ts';
 
 const eventUrl = (id: number) => `http://carillon/v2/events/${id}`;
 const createdCall = (id: number, askedAt: number): ClientCall => ({
@@ -65,10 +51,6 @@ test('a backup contains what was acknowledged before it, and nothing that was re
   assert.deepEqual(findMissingOrUnexpected({ records: new Map() }, [createdCall(1, 10), gone], times), []);
   assert.equal(findMissingOrUnexpected({ records }, [createdCall(1, 10), gone], times).length, 1);
 });
-
-smokeTest(stops);
-
-smokeTest(teamHooks, chosenStores);
 
 test('a history that lacks an entry, has one more, or other fields differs from the feed', () => {
   const entry = (cursor: string, kind: FeedEntry['kind'], fields: readonly string[] = []): FeedEntry => ({
@@ -130,8 +112,6 @@ test('a lost connection is excused only if it came last during a stop and had no
   assert.equal(wasNeverAccepted(unansweredRequest(1_002, false), done), false, 'it had an effect');
   assert.equal(wasNeverAccepted(unansweredRequest(999, false), after), false, 'connected before the stop');
 });
-
-smokeTest(hookDeletion);
 
 test('an attempt or arrival after the end of its hook is reported, but not what was in flight', () => {
   const received = (...moments: number[]) => ({ received: moments.map((at) => ({ path: '/a', at })) });

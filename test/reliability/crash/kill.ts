@@ -33,7 +33,7 @@ export const kills: ReliabilityTest = {
   promise:
     'no acknowledged change is lost, every pending delivery is delivered, only deliveries in flight may be sent twice, no hook with a healthy target ends',
   unit: 'kills',
-  smoke: 5,
+  quick: 5,
   full: 1_000,
   execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_DATABASE, postgresShare: 0.3 }, runShard),
 };

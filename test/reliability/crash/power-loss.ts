@@ -15,7 +15,7 @@ export const powerLoss: ReliabilityTest = {
   promise:
     'no acknowledged change is lost, every pending delivery is delivered, the database is sound; a control run without fsync loses data, so the test can detect losses',
   unit: 'power cuts on each database',
-  smoke: undefined,
+  quick: undefined,
   full: 300,
   lacks: missingDiskRequirement,
   execute,

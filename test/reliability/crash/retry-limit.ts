@@ -24,7 +24,7 @@ export const hookRemoval: ReliabilityTest = {
   title: 'targets respond at random, while the service is killed and paused',
   promise: 'each hook ends exactly at its third failure in a row or its first 401',
   unit: 'random sequences of responses',
-  smoke: 200,
+  quick: 200,
   full: 10_000,
   execute,
 };

@@ -21,7 +21,7 @@ export const stops: ReliabilityTest = {
   title: 'C19 C20 the service gets SIGTERM under load, and two nodes are restarted in turn',
   promise: 'the service exits within 10 s, every accepted request is answered, no delivery is lost or sent twice',
   unit: 'stops',
-  smoke: 3,
+  quick: 3,
   full: 200,
   execute,
 };

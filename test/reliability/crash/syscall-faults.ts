@@ -6,10 +6,10 @@ import { faultRows, formatRow, killAtCommits, runRow } from './fault-points.ts';
 import { missingInjectionRequirement } from './strace.ts';
 
 /**
- * Number of commits in the smoke run, at which the service kills itself without any tool. Larger counts use strace
+ * Number of commits in the quick run, at which the service kills itself without any tool. Larger counts use strace
  * as well.
  */
-const SMOKE_COUNT = 10;
+const QUICK_COUNT = 10;
 
 /** Maximum number of commits at which a service kills itself. Later commits repeat what has already been tested. */
 const MAX_COMMITS = 200;
@@ -23,7 +23,7 @@ export const syscallFaults: ReliabilityTest = {
   title: 'C20 on SQLite, one system call of the service fails, or the service is killed at this call',
   promise: 'no acknowledged change is lost, every pending delivery is delivered, every restart succeeds',
   unit: 'system calls',
-  smoke: SMOKE_COUNT,
+  quick: QUICK_COUNT,
   full: 300,
   lacks: missingInjectionRequirement,
   execute,
@@ -32,7 +32,7 @@ export const syscallFaults: ReliabilityTest = {
 async function execute({ count, seed, log }: RunParameters): Promise<RunResult> {
   const random = seededRandom(seed);
   const atCommits = await killAtCommits(Math.min(count, MAX_COMMITS), random.fork());
-  if (count <= SMOKE_COUNT) return atCommits;
+  if (count <= QUICK_COUNT) return atCommits;
   const counts: Record<string, number> = {};
   const places: Record<string, string> = {};
   const broken: string[] = [];

@@ -19,7 +19,7 @@ export const teamHooks: ReliabilityTest = {
   title: 'X2 X11 X13 C20 users change records in several projects, while the service is killed by kill -9',
   promise: 'what hooks with several events and scopes received, without repeats, equals the feed, entry by entry',
   unit: 'kills on each database',
-  smoke: 3,
+  quick: 3,
   full: 10,
   execute,
 };

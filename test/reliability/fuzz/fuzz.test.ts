@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { smokeTest } from '../smoke.ts';
 import { operationsIn } from './document.ts';
-import { fuzz } from './fuzz.ts';
 import { describeMismatch, type RawResponse } from './raw-client.ts';
 import type { RequestDraft } from './requests.ts';
 import { responseChecker } from './response-checks.ts';
-
-smokeTest(fuzz);
 
 const problem = {
   type: 'object',

@@ -20,7 +20,7 @@ export const fuzz: ReliabilityTest = {
   title: 'the service gets generated, malformed and hostile requests',
   promise: 'the OpenAPI document contains every response, and none is a 5xx',
   unit: 'requests',
-  smoke: 7_000,
+  quick: 7_000,
   full: 1_000_000,
   execute,
 };

@@ -61,8 +61,8 @@ const WARM_UP_ROUNDS = 3;
 /** Factor for the tolerated growth in shorter runs, whose measurement includes the warm-up. */
 const SHORT_RUN_FACTOR = 3;
 
-/** Number of rounds of the smoke run. */
-const SMOKE_ROUNDS = 1;
+/** Number of rounds of the quick run. */
+const QUICK_ROUNDS = 1;
 
 export const hostileReceivers: ReliabilityTest = {
   id: 'R9',
@@ -70,7 +70,7 @@ export const hostileReceivers: ReliabilityTest = {
   title: 'receivers hang, drip bytes, flood, reset connections and send false lengths',
   promise: 'every attempt ends within a second of its deadline, memory does not grow, a healthy target is not delayed',
   unit: 'rounds',
-  smoke: SMOKE_ROUNDS,
+  quick: QUICK_ROUNDS,
   full: 60,
   execute,
 };
@@ -175,7 +175,7 @@ async function execute(run: RunParameters): Promise<RunResult> {
   const sorted = (all: readonly number[]) => [...all].sort((a, b) => a - b);
   const lateMs = sorted(fixtures.flatMap((fixture) => fixture.busyMs));
   const calmMs = sorted(fixtures.flatMap((fixture) => fixture.calmMs));
-  broken.push(...checkHealthy(calmMs, lateMs, count > SMOKE_ROUNDS ? 0.95 : 0.5));
+  broken.push(...checkHealthy(calmMs, lateMs, count > QUICK_ROUNDS ? 0.95 : 0.5));
   return { counts: { ...countsOf(all, count, visits), ...formatMeasurements(memory, peak(), calmMs, lateMs) }, broken };
 }
 

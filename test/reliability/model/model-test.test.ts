@@ -2,10 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApiResponse } from '../../kit/service/service.ts';
 import { sqlite, type TestStore } from '../../kit/service/stores.ts';
-import { smokeTest } from '../smoke.ts';
 import { model } from './model-test.ts';
-
-smokeTest(model);
 
 /** A store whose service falsifies responses. */
 const falsifyingStore = (falsify: (answer: ApiResponse, path: string) => ApiResponse): TestStore => ({

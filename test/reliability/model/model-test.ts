@@ -22,7 +22,7 @@ export const model: ReliabilityTest = {
   title: 'C7 C8 C14 C25 C27 C33 C34 C41 users make random calls; a model of the API predicts the results',
   promise: 'every response and every webhook equals the prediction',
   unit: 'runs of up to 60 calls',
-  smoke: 12,
+  quick: 12,
   full: 2_000,
   execute,
 };

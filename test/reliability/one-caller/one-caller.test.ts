@@ -40,7 +40,7 @@ test('R16 failed or slow honest calls, undelivered events and growing memory are
   for (const [line, seen] of Object.entries(wrong)) assert.deepEqual(checkAttack(seen), [line]);
 });
 
-test('the smoke run makes every attack once, and every kind of attacker makes some of them', () => {
+test('the quick run makes every attack once, and every kind of attacker makes some of them', () => {
   const cases = casesFor(0);
   assert.deepEqual(
     cases.map(({ attack, by }) => [attack.name, by.length]),

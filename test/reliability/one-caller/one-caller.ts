@@ -28,7 +28,7 @@ const LEAD_TIME_MS = 500;
 const DELIVERY_TIMEOUT_MS = 5_000;
 
 /**
- * Limits for the honest calls and for memory. A case of the smoke run is so short that its p99 comes from the
+ * Limits for the honest calls and for memory. A case of the quick run is so short that its p99 comes from the
  * first connections of the attack.
  */
 const LIMITS = {
@@ -36,7 +36,7 @@ const LIMITS = {
   quick: { p99Ms: 2_000, succeed: 0.99, residentMiB: 512 },
 };
 
-const SMOKE_SECONDS = 2;
+const QUICK_SECONDS = 2;
 
 const attackerModule = fileURLToPath(new URL('attacker.ts', import.meta.url));
 
@@ -48,7 +48,7 @@ export const oneCaller: ReliabilityTest = {
   promise:
     'at least 99 % of the calls of others succeed, with a p99 of at most 200 ms; deliveries continue; the service needs at most 512 MiB',
   unit: 'seconds for each attack',
-  smoke: SMOKE_SECONDS,
+  quick: QUICK_SECONDS,
   full: 120,
   execute,
 };
@@ -69,7 +69,7 @@ export type Measurements = {
 };
 
 async function execute(run: RunParameters): Promise<RunResult> {
-  const isQuick = run.count <= SMOKE_SECONDS;
+  const isQuick = run.count <= QUICK_SECONDS;
   const counts: Record<string, number | string> = {};
   const broken: string[] = [];
   const runOn = async (store: TestStore, chosen: readonly AttackCase[]) => {
@@ -97,7 +97,7 @@ async function execute(run: RunParameters): Promise<RunResult> {
 }
 
 /**
- * Returns the attacks of the smoke run on one database: each attack by one of its attackers, and by another one on the
+ * Returns the attacks of the quick run on one database: each attack by one of its attackers, and by another one on the
  * next database. The attackers take turns, so that each of them makes some of the attacks.
  */
 export function casesFor(index: number): readonly AttackCase[] {

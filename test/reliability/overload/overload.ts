@@ -15,7 +15,7 @@ const OVERLOAD_FACTOR = 4;
 /**
  * Limits of a run. `used` is the minimum goodput per CPU second, relative to the peak. `clock` is the minimum
  * goodput per elapsed second, of which the load generator takes its share. `recoveryMs` is the maximum time to
- * recover. The smoke run shares the CPUs with other tests, so its elapsed time is not limited.
+ * recover. The quick run is too short to limit its elapsed time.
  */
 const LIMITS = {
   long: { used: 0.8, clock: 0.6, recoveryMs: 5_000 },
@@ -52,7 +52,7 @@ export const overload: ReliabilityTest = {
   promise:
     'throughput per CPU second stays at 80 % of its best or more, further requests get 503 with Retry-After, no acknowledged change is lost, latency is normal within 5 s afterwards, an account beyond its rate limits raises the p99 of others by at most a fifth',
   unit: 'seconds of overload',
-  smoke: 6,
+  quick: 6,
   full: 120,
   heldBack:
     'Under overload, throughput per CPU second falls below 80 % of its best. Reading and rejecting requests takes CPU time, mostly in node:http, that the accepted requests then lack. On PostgreSQL, a thousand waiting calls also fill the heap; a lower --max-requests helps.',

@@ -18,7 +18,7 @@ export const hookDeletion: ReliabilityTest = {
   title: 'during deliveries, hooks are deleted, or their targets respond 401',
   promise: 'no attempt for a hook begins after its 401, or after its DELETE has returned 200',
   unit: 'races',
-  smoke: 120,
+  quick: 120,
   full: 10_000,
   execute,
 };

@@ -2,11 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toPrintable } from '../../../src/control-characters.ts';
 import { redactHeaderValues } from '../../../src/delivery/dispatcher/redact-headers.ts';
-import { smokeTest } from '../smoke.ts';
 import { findLeaks } from './fixture.ts';
-import { secretLeaks } from './secret-leaks.ts';
-
-smokeTest(secretLeaks);
 
 test('X11 a response that repeats header values in part, in another case, escaped or decoded shows none', () => {
   const basic = Buffer.from('gateway:a-p4ss"w0rd-of-4711').toString('base64');

@@ -11,7 +11,7 @@ export const secretLeaks: ReliabilityTest = {
   promise:
     'no key, token or password is found; signing secrets are only in databases, backups and exports; no log has a complete target URL',
   unit: 'run on each database',
-  smoke: 1,
+  quick: 1,
   full: 1,
   execute,
 };

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { smokeTest } from '../smoke.ts';
 import { WriteOutages } from './faults.ts';
-import { simulation } from './simulation.ts';
-
-smokeTest(simulation);
 
 test('results stay uncommitted longer only while the service cannot write', () => {
   const outages = new WriteOutages();

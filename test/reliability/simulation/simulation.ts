@@ -18,7 +18,7 @@ export const simulation: ReliabilityTest = {
   title: 'the whole service runs in simulated time on a real database, with injected faults and crashes',
   promise: 'no invariant is violated, and a run with the same seed has the same trace',
   unit: 'seeds',
-  smoke: 30,
+  quick: 30,
   full: 10_000,
   execute,
 };

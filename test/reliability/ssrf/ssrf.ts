@@ -5,8 +5,8 @@ import { deliverToLoopback, deliverToRebindingNames } from './loopback.ts';
 import { checkEmbeddings, compareWithOracle, guardChecks } from './oracle.ts';
 import { missingNamespaceRequirement, runInNamespace } from './sandbox.ts';
 
-/** Numbers of random addresses, embeddings and rebinding names in a smoke run. */
-const SMOKE_COUNTS = { addresses: 10_000, embeddings: 5_000, names: 5 };
+/** Numbers of random addresses, embeddings and rebinding names in a quick run. */
+const QUICK_COUNTS = { addresses: 10_000, embeddings: 5_000, names: 5 };
 /** Numbers of random addresses, embeddings and rebinding names in a full run. */
 const FULL_COUNTS = { addresses: 1_000_000, embeddings: 100_000, names: 100 };
 
@@ -21,7 +21,7 @@ export const ssrf: ReliabilityTest = {
   promise:
     'no connection to a forbidden address is opened, every public target gets its webhooks, the SSRF guard agrees with the address registries',
   unit: 'forbidden targets',
-  smoke: 400,
+  quick: 400,
   full: forbiddenForms.length,
   lacks: missingNamespaceRequirement,
   execute,
@@ -30,7 +30,7 @@ export const ssrf: ReliabilityTest = {
 async function execute({ count, seed, context, log }: RunParameters): Promise<RunResult> {
   const isFullRun = count >= forbiddenForms.length;
   const random = seededRandom(seed);
-  const { addresses, embeddings, names } = isFullRun ? FULL_COUNTS : SMOKE_COUNTS;
+  const { addresses, embeddings, names } = isFullRun ? FULL_COUNTS : QUICK_COUNTS;
   const forms = isFullRun ? forbiddenForms : sample(forbiddenForms, count, (end) => random.integerBelow(end));
   const checkLiteral = guardChecks['written out'];
   const parts = [

@@ -4,12 +4,8 @@ import { ownRecordId, recordIdOrNone } from '../../../src/http/fields/reference-
 import { shortText } from '../../../src/http/fields/scalar-fields.ts';
 import { defineCreateRoute, defineListRoute } from '../../../src/http/routes/define-routes.ts';
 import { idParameter, textParameter } from '../../../src/http/routes/query-parameters.ts';
-import { smokeTest } from '../smoke.ts';
 import { comparableBytes, containsMark, diffLines, hidden, looksUnused, notPermitted, ruleFor } from './checks.ts';
 import { classifyRoutes, findUntestedIds, placesOf } from './operations.ts';
-import { tenants } from './tenant-isolation.ts';
-
-smokeTest(tenants);
 
 const answer = (status: number, json: unknown, headers: Record<string, string> = {}) => ({
   status,

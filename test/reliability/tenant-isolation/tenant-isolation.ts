@@ -50,7 +50,7 @@ export const tenants: ReliabilityTest = {
   title: 'C1 C2 C3 C13 every id parameter of every operation gets ids that the caller may not access',
   promise: 'the response equals that for an unknown id, byte for byte, and nothing is read, changed or delivered',
   unit: 'run on each database',
-  smoke: 1,
+  quick: 1,
   full: 1,
   execute,
 };
