@@ -7,22 +7,36 @@ import { runnerOptions } from './kit/environment.ts';
 
 // Runs all tests. The reliability tests (`npm run prove`) are apart; their checkers are tested here.
 // Most suites run on SQLite only, or with `--all` on both databases (see kit/service/stores.ts).
-// With `--packages`, runs only the tests of the npm packages and of the container image.
+// With `--slow`, runs only the slow tests, as continuous integration does after the other ones.
 const isAll = process.argv.includes('--all');
 if (isAll) process.env.TEST_STORES = 'SQLite,PostgreSQL';
 const root = fileURLToPath(new URL('..', import.meta.url));
-const PARALLEL_FILES = 3;
+/** More than the processors that the tests need, because many of them wait. */
+const PARALLEL_FILES = 4;
 /** Number of files that share a process (see kit/group.ts). */
 const GROUP_SIZE = 14;
 
+/**
+ * Files that take minutes: the npm packages and the container image, the commands in the documents, several nodes on one
+ * PostgreSQL, accessibility, layout and hostile text on every screen.
+ */
+const SLOW_TESTS = [
+  'test/packages/*.test.ts',
+  'test/stories/documents/*.test.ts',
+  'test/stories/operations/cluster.test.ts',
+  'test/stories/api/queries.test.ts',
+  'test/properties/removal-across-nodes.test.ts',
+  'test/console/{pages,hostile-text}.test.ts',
+];
+
+/** Slow files that install packages, in the folder that they share. */
 const PACKAGE_TESTS = ['test/packages/*.test.ts'];
 
 /** Files with a process of their own, because they change or measure it, or run for long. */
 const OWN_PROCESS = [
   'test/kit/*.test.ts',
   'test/laws/{patterns,runner}.test.ts',
-  'test/stories/{documents,operations}/*.test.ts',
-  'test/properties/removal-across-nodes.test.ts',
+  'test/stories/operations/*.test.ts',
   'src/delivery/transport/attempt.test.ts',
   'src/cli/server/serve.test.ts',
   'src/cli/admin/{accounts,backup,doctor,export-import}.test.ts',
@@ -31,7 +45,10 @@ const OWN_PROCESS = [
 
 /** Files that share a browser, and how many of them. */
 const BROWSER_TESTS = ['test/console/*.test.ts'];
-const BROWSER_GROUP_SIZE = 7;
+const BROWSER_GROUP_SIZE = 5;
+
+/** Files that parse the whole source. They share a process, and so parse it once. */
+const LAWS = ['test/laws/*.test.ts'];
 
 const folders = ['src', 'packages/*/src', 'test', 'bench'];
 const allFiles = globSync(
@@ -93,18 +110,24 @@ function writeEntry(group: readonly string[]): string {
   return join(temporaryRoot, name);
 }
 
-const [packageTests, files] = partition(allFiles, PACKAGE_TESTS);
+const [slowTests, files] = partition(allFiles, SLOW_TESTS);
+const [packageTests, otherSlowTests] = partition(slowTests, PACKAGE_TESTS);
 const [own, sharing] = partition(files, OWN_PROCESS);
-const [browserTests, rest] = partition(sharing, BROWSER_TESTS);
+const [browserTests, others] = partition(sharing, BROWSER_TESTS);
+const [laws, rest] = partition(others, LAWS);
 /** The longest files come first, so that no processor is idle at the end. */
 const entries = [
   ...groupsOf(browserTests, BROWSER_GROUP_SIZE).map(writeEntry),
   ...own.map((path) => writeEntry([path])),
+  writeEntry(laws),
   ...groupsOf(rest, GROUP_SIZE).map(writeEntry),
 ];
-const packageStage = { concurrency: 1, files: packageTests };
 const testStage = { concurrency: PARALLEL_FILES, files: entries };
-const stages = process.argv.includes('--packages') ? [packageStage] : isAll ? [testStage, packageStage] : [testStage];
+const slowStages = [
+  { concurrency: PARALLEL_FILES, files: otherSlowTests.map((path) => writeEntry([path])) },
+  { concurrency: 1, files: packageTests },
+];
+const stages = process.argv.includes('--slow') ? slowStages : isAll ? [testStage, ...slowStages] : [testStage];
 let failed = false;
 try {
   for (const { concurrency, files } of stages) {

@@ -196,6 +196,8 @@ test('a repeated event is created as separate events; the dialog shows their num
     one,
     ...[5, 12, 19, 26].map((n) => `Standup: 2027-04-${twoDigits(n)} 00:00:00 – 2027-04-${twoDigits(n)} 00:00:00`),
   );
+  // The calendar shows the events a moment after the service has stored them.
+  await entryIn(page, 'Standup').nth(3).waitFor();
   assert.equal(await entryIn(page, 'Standup').count(), 4);
   await toastIn(page, '4 events').getByRole('button', { name: 'Undo' }).click();
   await waitForEvents(one);
