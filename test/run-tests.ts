@@ -17,8 +17,8 @@ const PARALLEL_FILES = 4;
 const GROUP_SIZE = 14;
 
 /**
- * Files that take minutes: the npm packages and the container image, the commands in the documents, several nodes on one
- * PostgreSQL, accessibility, layout and hostile text on every screen.
+ * The files that take longest and that few changes can break: npm packages and the container image, commands in the
+ * documents, several nodes on one PostgreSQL, every screen, killed imports, backups, large accounts, regular expressions.
  */
 const SLOW_TESTS = [
   'test/packages/*.test.ts',
@@ -27,6 +27,10 @@ const SLOW_TESTS = [
   'test/stories/api/queries.test.ts',
   'test/properties/removal-across-nodes.test.ts',
   'test/console/{pages,hostile-text}.test.ts',
+  'test/stories/api/large-data.test.ts',
+  'test/laws/patterns.test.ts',
+  'src/transfer/transfer.test.ts',
+  'src/cli/admin/backup.test.ts',
 ];
 
 /** Slow files that install packages, in the folder that they share. */
@@ -35,12 +39,11 @@ const PACKAGE_TESTS = ['test/packages/*.test.ts'];
 /** Files with a process of their own, because they change or measure it, or run for long. */
 const OWN_PROCESS = [
   'test/kit/*.test.ts',
-  'test/laws/{patterns,runner}.test.ts',
+  'test/laws/runner.test.ts',
   'test/stories/operations/*.test.ts',
   'src/delivery/transport/attempt.test.ts',
   'src/cli/server/serve.test.ts',
-  'src/cli/admin/{accounts,backup,doctor,export-import}.test.ts',
-  'src/transfer/transfer.test.ts',
+  'src/cli/admin/{accounts,doctor,export-import}.test.ts',
 ];
 
 /** Files that share a browser, and how many of them. */

@@ -2,10 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { cleanEnvironment } from '../environment.ts';
-import { entryPoint } from './entry-point.ts';
 import type { Json } from './service.ts';
+
+const mainPath = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** The result of a command. */
 export type CommandResult = {
@@ -118,7 +120,7 @@ export async function serve(
 }
 
 function spawnCarillon(args: readonly string[], { environment = {}, cwd, input }: CommandOptions): ChildProcess {
-  return spawn(process.execPath, [entryPoint, ...args], {
+  return spawn(process.execPath, [mainPath, ...args], {
     env: { ...cleanEnvironment, NODE_OPTIONS: process.env.NODE_OPTIONS, ...environment },
     ...(cwd === undefined ? {} : { cwd }),
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

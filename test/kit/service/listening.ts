@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { atEnd, type Cleanup } from '../cleanup.ts';
 import { eventually } from '../eventually.ts';
-import { entryPoint } from './entry-point.ts';
 import type { Json } from './service.ts';
+
+const mainPath = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** `carillon listen --json` in a child process. */
 export type ListenProcess = {
@@ -22,7 +24,7 @@ export async function startListening(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
 ): Promise<ListenProcess> {
-  const child = spawn(process.execPath, [entryPoint, 'listen', '--json', ...args], {
+  const child = spawn(process.execPath, [mainPath, 'listen', '--json', ...args], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { apiKey, Carillon } from '../../../packages/sdk/src/index.ts';
 import { atEnd, type Cleanup } from '../cleanup.ts';
-import { entryPoint } from './entry-point.ts';
+
+/** The entry point in this source tree. */
+const sourceEntryPoint = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 /** Timeouts of the start and of the stop. A process that exceeds its timeout is killed. */
 const START_TIMEOUT_MS = 60_000;
@@ -26,15 +29,15 @@ export type StartedProcess = {
  *
  * @param stderrFd a file descriptor for standard error; by default, standard error is read and dropped
  * @param wrapperCommand a command that runs the service, such as a tracer
- * @param mainPath the service to run; by default, the one of this source tree
+ * @param entryPoint the entry point; by default, the entry point in this source tree
  */
 export async function startProcess(
   environment: Readonly<Record<string, string>>,
   stderrFd?: number,
   wrapperCommand: readonly string[] = [],
-  mainPath?: string,
+  entryPoint?: string,
 ): Promise<StartedProcess> {
-  const child = spawnService(environment, stderrFd, wrapperCommand, mainPath);
+  const child = spawnService(environment, stderrFd, wrapperCommand, entryPoint);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const greeting = await waitForGreeting(child, exited);
   const fields = new Map(
@@ -67,9 +70,9 @@ export function spawnService(
   environment: Readonly<Record<string, string>>,
   stderrFd?: number,
   wrapperCommand: readonly string[] = [],
-  mainPath = entryPoint,
+  entryPoint = sourceEntryPoint,
 ): ChildProcess {
-  const [command = process.execPath, ...args] = [...wrapperCommand, process.execPath, mainPath, 'serve'];
+  const [command = process.execPath, ...args] = [...wrapperCommand, process.execPath, entryPoint, 'serve'];
   const child = spawn(command, args, {
     env: { ...process.env, CARILLON_LOG_LEVEL: 'error', ...environment },
     stdio: ['ignore', 'pipe', stderrFd ?? 'pipe'],
