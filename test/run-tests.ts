@@ -121,9 +121,9 @@ const [laws, rest] = partition(others, LAWS);
 /** The longest files come first, so that no processor is idle at the end. */
 const entries = [
   ...groupsOf(browserTests, BROWSER_GROUP_SIZE).map(writeEntry),
-  ...own.map((path) => writeEntry([path])),
-  writeEntry(laws),
   ...groupsOf(rest, GROUP_SIZE).map(writeEntry),
+  writeEntry(laws),
+  ...own.map((path) => writeEntry([path])),
 ];
 const testStage = { concurrency: PARALLEL_FILES, files: entries };
 const slowStages = [
