@@ -4,7 +4,7 @@ import { Problem } from '../../problems.ts';
 import { AccountWrite } from '../../store/account-scope.ts';
 import { withRowLocks } from '../../store/prepared-queries.ts';
 import type { Queries } from '../../store/store.ts';
-import { buildEnqueueMissedQuery, createPendingQuotaProblem } from './enqueue-deliveries.ts';
+import { createPendingQuotaProblem, enqueueMissed } from './enqueue-deliveries.ts';
 import { buildReportedCondition, insertSubscriptions, type SubscribedHook } from './subscriptions.ts';
 
 /** The columns of an ended hook that its restoration needs. */
@@ -38,15 +38,13 @@ export async function restoreHook(write: AccountWrite, hook: EndedHook): Promise
     .where('hook_id', '=', hookId)
     .execute();
   await insertSubscriptions(write, hook);
-  const { queries, events } = AccountWrite.transactionOf(write);
+  const { events } = AccountWrite.transactionOf(write);
   if (endedPosition !== null)
-    await buildEnqueueMissedQuery(queries, {
-      accountId: write.accountId,
+    await enqueueMissed(write, {
       hookId,
       firstPosition: endedPosition + 1,
-      createdAt: write.now,
       reportedCondition: buildReportedCondition(hook),
-    }).execute();
+    });
   events.addPendingHooks([hookId]);
 }
 

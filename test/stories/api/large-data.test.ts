@@ -235,10 +235,30 @@ for (const { name, test, testService } of stores) {
     assert.deepEqual(countOf(recorded), { deleted_subtask: MANY_ROWS, deleted_task: 1, deleted_project: 1 });
   });
 
+  test('X1 X11 a hook of the whole account that has missed very much is restored', async () => {
+    const owner = await carillon.createAccount('restore.test');
+    const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
+    const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
+    await insertMany(owner, 'subtasks', MANY_ROWS, subtaskOf(Number(task_id), Number(owner.userId)));
+    const { hooks, projects } = owner.carillon;
+    // A disabled hook holds its deliveries, so that they can be counted.
+    const target_url = 'http://127.0.0.1:9/restore';
+    const { id } = await hooks.create({ target_url, events: ['*'], scope: 'account', enabled: 0 });
+    await hooks.delete(id);
+    await projects.delete(project_id);
+    await hooks.restore(id);
+    const { deliveries, newest } = await carillon.store.read
+      .selectFrom('pending_deliveries')
+      .where('hook_id', '=', Number(id))
+      .select(({ fn }) => [fn.countAll<number>().as('deliveries'), fn.max('position').as('newest')])
+      .executeTakeFirstOrThrow();
+    assert.deepEqual([deliveries, newest], [MANY_ROWS + 2, await feedPositionOf(carillon, owner.domain)]);
+  });
+
   // Statements of PostgreSQL run in another process and block nothing here. The service of the tests above has recorded
   // the size of each statement.
   if (name === 'SQLite')
-    test('very many records are completed, copied and deleted by statements of at most a thousand records each', () => {
+    test('very many records are completed, copied, deleted and enqueued by statements of at most a thousand records each', () => {
       assert.ok(largest.rows > 100 && largest.rows <= 1_000, `${largest.rows} rows in one statement`);
     });
 
