@@ -18,12 +18,12 @@ const GROUP_SIZE = 14;
 
 /**
  * The files that take longest and that few changes can break: npm packages and the container image, commands in the
- * documents, several nodes on one PostgreSQL, every screen, killed imports, backups, large accounts, regular expressions.
+ * documents, stories of operators (several nodes, full disks, upgrades, mails), every screen, killed imports, backups,
+ * large accounts, regular expressions.
  */
 const SLOW_TESTS = [
   'test/packages/*.test.ts',
-  'test/stories/documents/*.test.ts',
-  'test/stories/operations/cluster.test.ts',
+  'test/stories/{documents,operations}/*.test.ts',
   'test/stories/api/queries.test.ts',
   'test/properties/removal-across-nodes.test.ts',
   'test/console/{pages,hostile-text}.test.ts',
@@ -40,7 +40,6 @@ const PACKAGE_TESTS = ['test/packages/*.test.ts'];
 const OWN_PROCESS = [
   'test/kit/*.test.ts',
   'test/laws/runner.test.ts',
-  'test/stories/operations/*.test.ts',
   'src/delivery/transport/attempt.test.ts',
   'src/cli/server/serve.test.ts',
   'src/cli/admin/{accounts,doctor,export-import}.test.ts',

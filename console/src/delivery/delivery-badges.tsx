@@ -134,13 +134,15 @@ export function ResponseText({ text, label }: { readonly text: string; readonly 
   return <textarea class="input response" readOnly rows={RESPONSE_ROWS} aria-label={label} value={text} />;
 }
 
-/** Shows the webhook request as it was sent, and the API call that fetches the record. */
+/** Shows the webhook request, and the API call that fetches the record. */
 export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Delivery; readonly targetUrl: string }) {
   const requestText = [
     `POST ${maskTargetUrl(targetUrl)}`,
     'content-type: application/json',
     `webhook-id: ${delivery.id}`,
     `webhook-event: ${delivery.event}`,
+    // A test has no position in the feed.
+    ...(delivery.cursor === '0' ? [] : [`webhook-cursor: ${delivery.cursor}`]),
     '',
     buildWebhookBody(delivery.resource_url),
   ].join('\n');
@@ -148,7 +150,10 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
     <div class="halved">
       <div class="stack">
         <h3>The notification</h3>
-        <CodeBlock label="The notification as it went out" text={requestText} />
+        <CodeBlock label="The notification" text={requestText} />
+        <p class="small soft">
+          A signature, the names of changed fields and the headers of the webhook were sent as well, if it has them.
+        </p>
       </div>
       <div class="stack">
         <h3>Fetch the record</h3>

@@ -187,7 +187,7 @@ function DeliveryTimeline({
       </ol>
       {detail !== undefined && (
         <details>
-          <summary>The notification as sent, and how to read the record</summary>
+          <summary>The notification, and how to read the record</summary>
           <WebhookRequest delivery={detail} targetUrl={delivery.target_url} />
         </details>
       )}

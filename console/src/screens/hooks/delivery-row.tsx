@@ -33,7 +33,7 @@ type DeliveryRowProps = {
   readonly onRedelivered: () => void;
 };
 
-/** Row of one delivery of a hook. It expands to the attempts and the request as it was sent. */
+/** Row of one delivery of a hook. It expands to the attempts and the request. */
 export function DeliveryRow(props: DeliveryRowProps) {
   const { delivery, deliveryWithOccurrence } = props;
   const [isExpanded, setExpanded] = useState(false);
