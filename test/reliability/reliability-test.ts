@@ -15,6 +15,8 @@ export type ReliabilityTest = {
   readonly unit: string;
   /** Count of the quick run (`npm run prove -- --quick`); undefined if it needs more than Node and npm. */
   readonly quick: number | undefined;
+  /** Whether the quick run is made on both databases; by default, it is made on SQLite. */
+  readonly isQuickOnBoth?: true;
   /** Count of the full run of `npm run prove`. */
   readonly full: number;
   /** Returns a sentence that names what this machine lacks for the test, or undefined if it lacks nothing. */

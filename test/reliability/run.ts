@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Cleanup } from '../kit/cleanup.ts';
 import { globalSetup, globalTeardown } from '../kit/global-setup.ts';
-import { chosenStores } from '../kit/service/stores.ts';
+import { chosenStores, defaultStores } from '../kit/service/stores.ts';
 import { currentCommit } from '../kit/surroundings.ts';
 import { reliabilityTests } from './index.ts';
 import type { ReliabilityTest, RunResult } from './reliability-test.ts';
@@ -72,7 +72,7 @@ async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
     const result = await reliabilityTest.execute({
       count,
       seed,
-      stores: chosenStores,
+      stores: values.quick && !reliabilityTest.isQuickOnBoth ? defaultStores : chosenStores,
       context,
       log: (line) => log(`  ${line}`),
     });

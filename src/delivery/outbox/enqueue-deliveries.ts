@@ -10,29 +10,45 @@ type MissedOccurrences = {
   readonly reportedCondition: Expression<SqlBool>;
 };
 
-/** Number of feed positions per statement: a statement blocks all requests on SQLite. */
-const POSITIONS_PER_STATEMENT = 1_000;
+/** Number of occurrences per statement: a statement blocks all requests on SQLite. */
+const OCCURRENCES_PER_STATEMENT = 1_000;
 
 /** Enqueues a pending delivery of each missed occurrence, except of those that have one. */
 export async function enqueueMissed(write: AccountWrite, missed: MissedOccurrences): Promise<void> {
-  const oldest = await write
-    .selectFrom('occurrences')
-    .select('occurrences.position')
-    .where('occurrences.position', '>=', missed.firstPosition)
-    .orderBy('occurrences.position')
-    .limit(1)
-    .executeTakeFirst();
-  if (oldest === undefined) return;
-  const newest = await write.selectFrom('positions').select('positions.position').executeTakeFirstOrThrow();
-  for (let first = oldest.position; first <= newest.position; first += POSITIONS_PER_STATEMENT)
-    await buildEnqueueQuery(write, { ...missed, firstPosition: first }, first + POSITIONS_PER_STATEMENT).execute();
+  let { firstPosition } = missed;
+  for (;;) {
+    const lastPosition = await findLastOfBatch(write, firstPosition);
+    if (lastPosition === null) return;
+    await buildEnqueueQuery(write, { ...missed, firstPosition }, lastPosition).execute();
+    firstPosition = lastPosition + 1;
+  }
 }
 
-/** Builds the query that enqueues deliveries of the missed occurrences before a feed position. */
+/**
+ * Returns the last position of the next batch of occurrences, or null if there are no more. Positions have gaps: after a
+ * restored backup, they continue with far higher numbers.
+ */
+async function findLastOfBatch(write: AccountWrite, firstPosition: number): Promise<number | null> {
+  const { queries } = AccountWrite.transactionOf(write);
+  const batch = write
+    .selectFrom('occurrences')
+    .select('occurrences.position')
+    .where('occurrences.position', '>=', firstPosition)
+    .orderBy('occurrences.position')
+    .limit(OCCURRENCES_PER_STATEMENT)
+    .as('batch');
+  const last = await queries
+    .selectFrom(batch)
+    .select(({ fn }) => fn.max('batch.position').as('position'))
+    .executeTakeFirst();
+  return last?.position ?? null;
+}
+
+/** Builds the query that enqueues deliveries of the missed occurrences in a range of feed positions. */
 function buildEnqueueQuery(
   write: AccountWrite,
   { hookId, firstPosition, reportedCondition }: MissedOccurrences,
-  endPosition: number,
+  lastPosition: number,
 ) {
   return AccountWrite.transactionOf(write)
     .queries.insertInto('pending_deliveries')
@@ -44,7 +60,7 @@ function buildEnqueueQuery(
         .where('hooks.hook_id', '=', hookId)
         .where('occurrences.account_id', '=', write.accountId)
         .where('occurrences.position', '>=', firstPosition)
-        .where('occurrences.position', '<', endPosition)
+        .where('occurrences.position', '<=', lastPosition)
         .where(reportedCondition)
         .select(({ val }) => [
           'occurrences.account_id',

@@ -35,6 +35,7 @@ export const nodes: ReliabilityTest = {
     'at p99, the other node delivers within 2 s (after a kill) or 15 s; nothing is lost, and nothing is sent for a hook after its DELETE',
   unit: 'lost nodes',
   quick: 6,
+  isQuickOnBoth: true,
   full: 200,
   lacks: () => (sharedStores.length === 0 ? 'TEST_STORES leaves PostgreSQL out' : undefined),
   execute,

@@ -34,6 +34,7 @@ export const kills: ReliabilityTest = {
     'no acknowledged change is lost, every pending delivery is delivered, only deliveries in flight may be sent twice, no hook with a healthy target ends',
   unit: 'kills',
   quick: 5,
+  isQuickOnBoth: true,
   full: 1_000,
   execute: (run) => runInShards(run, { maxPerShard: KILLS_PER_DATABASE, postgresShare: 0.3 }, runShard),
 };

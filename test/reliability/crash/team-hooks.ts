@@ -20,6 +20,7 @@ export const teamHooks: ReliabilityTest = {
   promise: 'what hooks with several events and scopes received, without repeats, equals the feed, entry by entry',
   unit: 'kills on each database',
   quick: 3,
+  isQuickOnBoth: true,
   full: 10,
   execute,
 };
