@@ -11,7 +11,7 @@ import { runnerOptions } from './kit/environment.ts';
 const isAll = process.argv.includes('--all');
 if (isAll) process.env.TEST_STORES = 'SQLite,PostgreSQL';
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** More than the processors that the tests need, because many of them wait. */
+/** More than the two processors of a small machine, because many tests wait. */
 const PARALLEL_FILES = 4;
 /** Number of files that share a process (see kit/group.ts). */
 const GROUP_SIZE = 14;

@@ -20,7 +20,7 @@ export function conformanceDocument(): string {
   return joinParts(
     derivedNotice('test/conformance', 'the names of the tests'),
     '# Conformance',
-    `Carillon implements a written specification and extends it. These ${rows.length} clauses define its promises. ${inlineCode('C')} clauses interpret the specification, ${inlineCode('X')} clauses go beyond it. Each clause has tests whose names begin with its number; ${inlineCode('npm test')} runs them, and fails for a clause without a test.`,
+    `Carillon implements a written specification and extends it. These ${rows.length} clauses define its promises. ${inlineCode('C')} clauses interpret the specification, ${inlineCode('X')} clauses go beyond it. Each clause has tests whose names begin with its number; ${inlineCode('npm test')} and ${inlineCode('npm run test:slow')} run them. A clause without a test fails ${inlineCode('npm test')}.`,
     `${inlineCode('npm run docs')} also writes ${inlineCode('build/conformance.md')}: every row of the specification with its clauses, and every clause with the names of its tests. Where the specification leaves something open, the choice is explained in [decisions](decisions/README.md).`,
     markdownTable(['Clause', 'Promise', 'Tests'], rows),
   );

@@ -216,6 +216,21 @@ test('node:http is imported only for types, because importing it loads a second 
   );
 });
 
+test('a command on a database loads neither the mail client nor the SDK, so that it starts fast', () => {
+  const importsByPath = new Map(files.map(({ path, imports }) => [path, imports]));
+  const loaded = new Set(['src/cli/admin/accounts.ts']);
+  for (const path of loaded) {
+    // Dynamic imports, which have no names, load a module only when it is used.
+    for (const { from, names, typeOnly } of importsByPath.get(path) ?? [])
+      if (!typeOnly && names.join() !== '*') loaded.add(from);
+  }
+  assert.ok(loaded.has('src/config/options.ts') && loaded.has('kysely'));
+  assert.deepEqual(
+    [...loaded].filter((from) => from === 'nodemailer' || from.startsWith('packages/sdk/')),
+    [],
+  );
+});
+
 test('no file or folder has a generic name such as utils', () => {
   const everywhere = ['src', ...packageSources, 'test', 'demo', 'bench'].filter((folder) =>
     existsSync(join(root, folder)),

@@ -15,6 +15,9 @@ import { storeResult } from './results.ts';
 /** The seed of quick runs. It is constant, so that a failure is caused by the change and can be repeated. */
 const QUICK_SEED = 20_261_121;
 
+/** Time limit of a quick run, which takes at most a minute on two processors. */
+const QUICK_TIMEOUT_MS = 300_000;
+
 /** Maximum number of violations that are printed for a test. */
 const MAX_PRINTED = 50;
 
@@ -50,8 +53,8 @@ if (isFullRun && commit === undefined) log('The source is not as committed: what
 
 /** Runs one test and prints its result. The result of a full run is stored. Returns whether the promise holds. */
 async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
-  const count =
-    requestedCount ?? (values.quick ? (reliabilityTest.quick ?? reliabilityTest.full) : reliabilityTest.full);
+  const isQuick = values.quick && reliabilityTest.quick !== undefined;
+  const count = requestedCount ?? (isQuick ? reliabilityTest.quick : reliabilityTest.full);
   log(`${reliabilityTest.id} ${reliabilityTest.title}`);
   const began = performance.now();
   const store = (outcome: RunResult & { lacks?: string }) => {
@@ -59,7 +62,8 @@ async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
     if (isFullRun && commit !== undefined) storeResult(reliabilityTest, { ...outcome, count, seed, seconds, commit });
     return seconds;
   };
-  const lacks = reliabilityTest.lacks?.();
+  // A quick run needs only Node and npm.
+  const lacks = isQuick ? undefined : reliabilityTest.lacks?.();
   if (lacks !== undefined) {
     log(`  not run: ${lacks}`);
     store({ counts: {}, broken: [], lacks });
@@ -68,11 +72,12 @@ async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
   log(`  ${count} ${reliabilityTest.unit}, seed ${seed}`);
   const endings: Parameters<Cleanup['after']>[0][] = [];
   const context: Cleanup = { after: (close) => void endings.push(close) };
+  const timeout = isQuick ? setTimeout(endAfterTimeout, QUICK_TIMEOUT_MS) : undefined;
   try {
     const result = await reliabilityTest.execute({
       count,
       seed,
-      stores: values.quick && !reliabilityTest.isQuickOnBoth ? defaultStores : chosenStores,
+      stores: isQuick && !reliabilityTest.isQuickOnBoth ? defaultStores : chosenStores,
       context,
       log: (line) => log(`  ${line}`),
     });
@@ -88,8 +93,14 @@ async function execute(reliabilityTest: ReliabilityTest): Promise<boolean> {
     store({ counts: {}, broken: [`aborted: ${said.split('\n', 1)}`] });
     return false;
   } finally {
+    clearTimeout(timeout);
     for (const close of endings.reverse()) await close();
   }
+}
+
+function endAfterTimeout(): void {
+  log(`  ABORTED: not over after ${QUICK_TIMEOUT_MS / 1_000} s`);
+  process.exit(1);
 }
 
 let allHold = true;

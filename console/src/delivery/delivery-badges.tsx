@@ -152,7 +152,7 @@ export function WebhookRequest({ delivery, targetUrl }: { readonly delivery: Del
         <h3>The notification</h3>
         <CodeBlock label="The notification" text={requestText} />
         <p class="small soft">
-          A signature, the names of changed fields and the headers of the webhook were sent as well, if it has them.
+          Not shown: the signature and the webhook’s own headers, if it has them, and the names of changed fields.
         </p>
       </div>
       <div class="stack">

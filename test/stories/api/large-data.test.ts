@@ -235,7 +235,7 @@ for (const { name, test, testService } of stores) {
     assert.deepEqual(countOf(recorded), { deleted_subtask: MANY_ROWS, deleted_task: 1, deleted_project: 1 });
   });
 
-  test('X1 X11 a hook of the whole account that has missed very much is restored', async () => {
+  test('X1 X11 a hook of the whole account that missed very many occurrences is restored', async () => {
     const owner = await carillon.createAccount('restore.test');
     const { project_id } = await owner.carillon.projects.create({ project_name: 'P' });
     const { task_id } = await owner.carillon.tasks.create(project_id, { task_name: 'T' });
